@@ -1,0 +1,95 @@
+package coreml
+
+import (
+	"context"
+	"log/slog"
+
+	"github.com/anepkg/anepkg/coreml/tensor"
+)
+
+// Backend runs models: the CPU engine on any system, Core ML on macOS.
+type Backend interface {
+	// Name is "cpu" or "coreml".
+	Name() string
+	// Load prepares one function of a model ("" = the default). Loading two
+	// functions of one model shares what can be shared. The Session keeps
+	// using m until it is closed; m must stay open.
+	//
+	// A program that the backend cannot run is an error of class
+	// diag.Unsupported that lists every such op with line and count.
+	Load(ctx context.Context, m *Model, function string, opts LoadOptions) (Session, error)
+	// NewState makes one state object, all zeros, that holds every state in
+	// features (duplicates by name must agree in type and shape; else an
+	// error of class diag.Mismatch names both).
+	NewState(features []Feature) (State, error)
+}
+
+// Precision is how the CPU engine rounds.
+type Precision string
+
+// The precisions of the CPU engine.
+const (
+	// Fast may keep fp32 inside a fused group of ops.
+	Fast Precision = "fast"
+	// Strict rounds every fp16 result to fp16 after each op.
+	Strict Precision = "strict"
+	// ANE is Strict plus the Neural Engine's known deviations (fp16
+	// subnormals flushed to zero, coarse sigmoid), for diagnosis.
+	ANE Precision = "ane"
+)
+
+// LoadOptions tune Load. The zero value works.
+type LoadOptions struct {
+	ComputeUnits string       // Core ML only: "all", "cpuAndNeuralEngine", "cpuAndGPU", "cpuOnly"; "" = all
+	Precision    Precision    // CPU only; "" = Fast
+	Threads      int          // CPU only; 0 = number of CPUs
+	Logger       *slog.Logger // nil = discard
+	Observer     Observer     // CPU only; nil = none. Called after each op, in program order
+}
+
+// OpEvent is what an Observer sees.
+type OpEvent struct {
+	Function string
+	Op       string // operation type
+	Name     string // result identifier
+	File     string
+	Line     int
+	// Value materialises the result; nil for an op without one. It must not
+	// be kept after the call returns.
+	Value func() (*tensor.Tensor, error)
+}
+
+// Observer is told of every executed op. An error stops the prediction.
+type Observer func(OpEvent) error
+
+// Session is a loaded function. It is not safe for concurrent use.
+type Session interface {
+	// Function describes the loaded function.
+	Function() *Function
+	// Predict runs the function once. Inputs are checked (name, element
+	// type, shape) before anything runs. State may be nil when the function
+	// has none; it is updated in place. The returned tensors are the
+	// caller's. A missing or extra input is an error of class diag.Usage.
+	Predict(ctx context.Context, inputs map[string]*tensor.Tensor, state State) (map[string]*tensor.Tensor, error)
+	Close() error
+}
+
+// State holds the states of one conversation. It may be shared by the
+// sessions of every chunk and function that declare the same names. It is
+// not safe for concurrent use.
+type State interface {
+	Names() []string // sorted
+	// Read copies a state out.
+	Read(name string) (*tensor.Tensor, error)
+	// Write replaces a state's contents; element type and shape must match.
+	Write(name string, t *tensor.Tensor) error
+	// Snapshot copies everything; Restore brings it back.
+	Snapshot() (Snapshot, error)
+	Restore(Snapshot) error
+	// Reset sets every state to zero.
+	Reset() error
+	Close() error
+}
+
+// Snapshot is a copy of all states, by name.
+type Snapshot map[string]*tensor.Tensor

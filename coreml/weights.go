@@ -1,0 +1,4 @@
+package coreml
+
+// Weights is filled in by open.go.
+type Weights struct{}
