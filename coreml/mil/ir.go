@@ -2,13 +2,12 @@
 // text form (model.mil). Both front ends, the text parser here and the
 // protobuf reader in coreml/mlpackage, produce the same Program.
 //
-// Files: ir.go (the tree), value.go (constants), lex.go and parse.go (text to
-// tree, with positions), print.go (tree to text), query.go (look-ups).
+// Files: ir.go (the tree), value.go (constants), lex.go, parse.go,
+// parse_type.go, literal.go and number.go (text to tree, with positions),
+// check.go (names resolve), print.go (tree to text), query.go (look-ups).
 package mil
 
 import (
-	"strings"
-
 	"github.com/anepkg/anepkg/coreml/diag"
 	"github.com/anepkg/anepkg/coreml/tensor"
 )
@@ -149,9 +148,7 @@ func (t Type) Equal(u Type) bool {
 
 // String prints t as text MIL does.
 func (t Type) String() string {
-	var b strings.Builder
-	writeType(&b, t)
-	return b.String()
+	return string(appendType(nil, t))
 }
 
 // At turns a position of this program into one that names the file.

@@ -79,3 +79,15 @@ func (b *Block) Walk(fn func(*Op)) {
 		}
 	}
 }
+
+// Histogram counts the ops of f by type, nested blocks included. const is
+// not counted.
+func Histogram(f *Function) map[string]int {
+	h := map[string]int{}
+	f.Body.Walk(func(op *Op) {
+		if op.Type != "const" {
+			h[op.Type]++
+		}
+	})
+	return h
+}

@@ -5,9 +5,9 @@ import "github.com/anepkg/anepkg/coreml/tensor"
 // Value is a typed constant. Exactly one of the storage fields is used:
 //
 //	Blob     the data lies in a weight file
-//	Floats   fp16, bf16, fp32 (each exact in float32)
+//	Floats   fp8, fp16, bf16, fp32 (each exact in float32)
 //	Doubles  fp64
-//	Ints     every integer type
+//	Ints     every integer type (uint64 as its two's complement)
 //	Bools    bool
 //	Strings  string
 //	Elems    the members of a tuple or list, or key, value, key, value, ...
@@ -33,6 +33,11 @@ type BlobRef struct {
 	Path   string // "@model_path/weights/weight.bin"
 	Offset uint64 // of the blob's metadata record
 	Pos    Pos
+}
+
+// Len returns the number of inline elements of a tensor; 0 for a blob.
+func (v *Value) Len() int {
+	return len(v.Floats) + len(v.Doubles) + len(v.Ints) + len(v.Bools) + len(v.Strings)
 }
 
 // Int returns the only integer (or bool as 0 or 1) of a scalar-like value.

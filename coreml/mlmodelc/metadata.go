@@ -1,7 +1,8 @@
 // Package mlmodelc reads the files of a compiled Core ML model other than
 // the program and the weights: metadata.json and coremldata.bin.
 //
-// Files: metadata.go (metadata.json), coremldata.go (coremldata.bin).
+// Files: metadata.go (Metadata), parse.go (metadata.json), coremldata.go
+// (coremldata.bin), description.go (the protobuf ModelDescription in it).
 package mlmodelc
 
 // Metadata is metadata.json (mil.md section C.2). Every field is a claim.
