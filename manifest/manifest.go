@@ -2,15 +2,19 @@
 // parts, and every parameter that its description files claim, each with its
 // position. It reads only small files; models are opened on demand.
 //
-// Files: manifest.go (Package, Part, Param), open.go (Open and detection),
-// metayaml.go (meta.yaml of ANEMLL and seed packages), coremlllm.go
-// (model_config.json packages), files.go (file list, LFS pointers, HTML
-// pages), tokenizer.go (what the tokenizer files claim), model.go (opening
-// parts).
+// Files: manifest.go (Package, Part, Param), problems.go (what a Problem can
+// be), open.go (Open and detection), layout.go (layout from the programs),
+// yamldoc.go and jsondoc.go (description files with positions), metayaml.go
+// (meta.yaml of ANEMLL and seed packages), anemllparts.go (finding its
+// parts), comments.go (the comment block of ANEMLL's generator),
+// coremlllm.go (model_config.json packages), files.go (file list, LFS
+// pointers, HTML pages), tokenizer.go and vocab.go (what the tokenizer files
+// claim), model.go (opening parts), param.go (reading parameters).
 package manifest
 
 import (
 	"io/fs"
+	"sync"
 
 	"github.com/anepkg/anepkg/coreml"
 	"github.com/anepkg/anepkg/coreml/diag"
@@ -81,15 +85,26 @@ type Package struct {
 	// "model_config.json"), "" without one.
 	ConfigFile string
 	Params     Params
-	Parts      []*Part
-	Files      []File // every regular file, sorted by path
-	Tokenizer  Tokenizer
+	// Comments are the "# key: value" lines of the block that ANEMLL's
+	// generator appends to meta.yaml. They are evidence, not parameters: no
+	// runtime reads them, and they may contradict the parameters.
+	Comments Params
+	// Source is the text of ConfigFile, for excerpts; nil without one.
+	Source    []byte
+	Parts     []*Part
+	Files     []File // every regular file, sorted by path
+	Tokenizer Tokenizer
 	// Problems are things wrong with the description files that still let
 	// the package open (unknown types, duplicate keys, missing parts);
 	// inspect turns them into findings.
 	Problems []*diag.Error
 	// Seen says in words what an unknown folder holds.
 	Seen []string
+	// Truncated is set when the folder holds more files than Files lists.
+	Truncated bool
+
+	mu         sync.Mutex  // guards the models of Parts
+	containers []container // every model folder that was found
 }
 
 // Params are the parameters of the description file, in file order. Keys

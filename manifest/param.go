@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"github.com/anepkg/anepkg/coreml/diag"
 	"strconv"
 	"strings"
 )
@@ -114,4 +115,12 @@ func (p *Param) Member(key string) *Param {
 		return nil
 	}
 	return Params(p.Elems).Get(key)
+}
+
+// At returns the parameter's position, or fallback when it is nil.
+func (p *Param) At(fallback diag.Pos) diag.Pos {
+	if p == nil {
+		return fallback
+	}
+	return p.Pos
 }

@@ -1,0 +1,444 @@
+package inspect
+
+import (
+	"slices"
+	"strconv"
+
+	"github.com/anepkg/anepkg/coreml/tensor"
+	"github.com/anepkg/anepkg/manifest"
+)
+
+// compareNumber reports a claimed number that differs from the programs'.
+func (p *Pass) compareNumber(fact number, keys ...string) {
+	for _, key := range keys {
+		n, ok := p.pkg.Params.Int(key)
+		if !ok {
+			continue
+		}
+		if fact.n == 0 {
+			p.Skip("no readable program tells %s", key)
+			return
+		}
+		if n != fact.n {
+			p.Report(p.posOf(key), "%s is %d, the programs have %d (%s)", key, n, fact.n, fact.source).
+				Compare(n, fact.n).Also(fact.pos).Fix("write %d, or use the parts that were made for %d", fact.n, n)
+		}
+		return
+	}
+	p.Skip("%s is not claimed", keys[0])
+}
+
+func checkContext(p *Pass) { p.compareNumber(p.facts.context, "context_length", "max_seq_len") }
+func checkBatch(p *Pass)   { p.compareNumber(p.facts.batch, "batch_size") }
+func checkHidden(p *Pass)  { p.compareNumber(p.facts.hidden, "hidden_size") }
+func checkVocab(p *Pass) {
+	if p.pkg.Kind == manifest.CoreMLLLM && p.facts.vocab.n == 0 {
+		p.Skip("the programs do not tell the vocabulary")
+		return
+	}
+	p.compareNumber(p.facts.vocab, "vocab_size")
+}
+
+func checkNumLayers(p *Pass) {
+	r := p.layers()
+	for _, c := range r.Chunks {
+		if c.First < 0 {
+			p.Skip("the layers of %s are not known", c.Part)
+			return
+		}
+	}
+	if r.NumLayers == 0 {
+		p.Skip("no program tells its layers")
+		return
+	}
+	last := r.Chunks[len(r.Chunks)-1]
+	p.compareNumber(number{n: r.NumLayers, source: "layers by " + last.Source + " of " + last.Part}, "num_layers", "num_hidden_layers")
+}
+
+// checkSplit compares split_lm_head with the outputs of the head.
+func checkSplit(p *Pass) {
+	if len(p.facts.parts) == 0 {
+		p.Skip("no readable program tells the parts of the head")
+		return
+	}
+	p.compareNumber(number{n: len(p.facts.parts), source: "outputs of " + p.facts.vocab.source, pos: p.facts.vocab.pos}, "split_lm_head")
+}
+
+func checkHeadSizes(p *Pass) {
+	prm := p.pkg.Params.Get("lm_head_chunk_sizes")
+	if prm == nil {
+		p.Skip("lm_head_chunk_sizes is not claimed")
+		return
+	}
+	sizes, ok := prm.Ints()
+	if !ok {
+		p.Report(prm.Pos, "lm_head_chunk_sizes is no list of numbers").Compare(prm.Raw, "a list of numbers")
+		return
+	}
+	sum := 0
+	for _, s := range sizes {
+		sum += s
+	}
+	if n, ok := p.pkg.Params.Int("vocab_size"); ok && sum != n {
+		p.Report(prm.Pos, "lm_head_chunk_sizes add up to %d, vocab_size is %d", sum, n).Compare(sum, n).Also(p.posOf("vocab_size"))
+	}
+	if len(p.facts.parts) == 0 {
+		return
+	}
+	if !slices.Equal(sizes, p.facts.parts) {
+		p.Report(prm.Pos, "lm_head_chunk_sizes differ from the widths of the head's outputs (%s)", p.facts.vocab.source).
+			Compare(sizes, p.facts.parts).Also(p.facts.vocab.pos).Fix("write the widths of the outputs; ids of later parts are wrong otherwise")
+	}
+}
+
+func checkArgmax(p *Pass) {
+	if p.facts.vocab.n == 0 && !p.facts.argmax {
+		p.Skip("no head is readable")
+		return
+	}
+	claimed, _ := p.pkg.Params.Bool("argmax_in_model")
+	if claimed != p.facts.argmax {
+		p.Report(p.posOf("argmax_in_model"), "argmax_in_model is %t, the head gives %s", claimed, map[bool]string{true: "argmax_idx and argmax_val", false: "logits"}[p.facts.argmax]).
+			Compare(claimed, p.facts.argmax).Also(p.facts.vocab.pos)
+	}
+	if p.facts.argmax && p.pkg.Params.Get("vocab_size") == nil && p.pkg.Params.Get("lm_head_chunk_sizes") == nil && len(p.facts.parts) > 1 {
+		p.Report(p.posOf("argmax_in_model"), "neither vocab_size nor lm_head_chunk_sizes is given: chat.py then guesses the offsets of the %d parts and gives wrong ids", len(p.facts.parts)).
+			As(Warning).On(anemllPython, anemllSwift).Fix("write lm_head_chunk_sizes")
+	}
+}
+
+// checkUneven names the defect of ANEMLL's Swift runtime with parts of
+// different width.
+func checkUneven(p *Pass) {
+	if p.facts.argmax || len(p.facts.parts) < 2 || p.pkg.Layout == manifest.Monolithic {
+		p.Skip("the head has no several logits outputs")
+		return
+	}
+	w := p.facts.parts
+	for i, n := range w {
+		if n != w[0] {
+			p.Report(p.facts.vocab.pos, "the head's outputs have different widths (%d and %d): ANEMLL's Swift runtime takes every offset as a multiple of the width and gives wrong ids from part %d on", w[0], n, i+1).
+				Compare(w, "equal widths").On(anemllSwift).Fix("convert with a number of parts that divides %d", p.facts.vocab.n)
+			return
+		}
+	}
+}
+
+// checkEmbeddingRows compares the table with the head.
+func checkEmbeddingRows(p *Pass) {
+	if p.facts.embedRows.n == 0 || p.facts.vocab.n == 0 {
+		p.Skip("no readable program tells both the embedding table and the head")
+		return
+	}
+	if p.facts.embedRows.n != p.facts.vocab.n {
+		p.Report(p.facts.vocab.pos, "the head gives %d logits, the embedding table has %d rows", p.facts.vocab.n, p.facts.embedRows.n).
+			Compare(p.facts.vocab.n, p.facts.embedRows.n).Also(p.facts.embedRows.pos)
+	}
+}
+
+// checkClaimedStates compares meta.yaml's states with the programs.
+func checkClaimedStates(p *Pass) {
+	list := p.pkg.Params.Get("states")
+	if list == nil {
+		p.Skip("states is not claimed")
+		return
+	}
+	if len(p.unreadable(manifest.Chunk)) > 0 && len(p.of(manifest.Chunk)) == 0 {
+		p.Skip("no chunk is readable")
+		return
+	}
+	layers := p.layers()
+	have := p.states(layers)
+	claimed := map[string]bool{}
+	for i := range list.Elems {
+		e := &list.Elems[i]
+		name, _ := e.Member("name").Str()
+		claimed[name] = true
+		var s *StateInfo
+		for k := range have.States {
+			if have.States[k].Name == name {
+				s = &have.States[k]
+			}
+		}
+		if s == nil {
+			p.Report(e.Pos, "state %q is claimed; no program declares it", name).Compare(name, stateNames(have)).Fix("write the states that the programs declare")
+			continue
+		}
+		if dims, ok := e.Member("shape").Ints(); !ok || !slices.Equal(dims, s.Shape) {
+			p.Report(e.Member("shape").At(e.Pos), "state %s has shape %s here, %s in the programs", name, tensor.ShapeString(dims), tensor.ShapeString(s.Shape)).
+				Compare(dims, s.Shape).Fix("write the shape of the programs")
+		}
+		if d, ok := e.Member("dtype").Str(); ok && d != s.DType {
+			if t, known := tensor.ParseDType(d); !known || t.Long() != s.DType {
+				p.Report(e.Member("dtype").Pos, "state %s has dtype %s here, %s in the programs", name, d, s.DType).Compare(d, s.DType)
+			}
+		}
+		if ls, ok := e.Member("layers").Ints(); ok && len(s.Layers) > 0 && !slices.Equal(ls, s.Layers) && p.complete(layers) {
+			p.Report(e.Member("layers").Pos, "state %s belongs to layers %s here; in the programs layers %s write it", name, intRanges(ls), intRanges(s.Layers)).
+				Compare(ls, s.Layers)
+		}
+	}
+	for i := range have.States {
+		if s := &have.States[i]; !claimed[s.Name] {
+			p.Report(list.KeyPos, "the programs declare state %s, which is not listed", s.Name).Compare("absent", s.Name).Fix("add it to states")
+		}
+	}
+}
+
+func stateNames(r *StatesReport) []string {
+	var out []string
+	for i := range r.States {
+		out = append(out, r.States[i].Name)
+	}
+	return out
+}
+
+// complete reports whether every chunk's layers are known.
+func (p *Pass) complete(r *LayersReport) bool {
+	for _, c := range r.Chunks {
+		if c.First < 0 {
+			return false
+		}
+	}
+	return len(r.Chunks) > 0
+}
+
+// checkRecurrent compares the recurrent flags with the states.
+func checkRecurrent(p *Pass) {
+	chunks := p.of(manifest.Chunk)
+	if len(chunks) == 0 {
+		p.Skip("no chunk is readable")
+		return
+	}
+	name := ""
+	for _, c := range chunks {
+		for _, f := range c.model.Functions {
+			for _, s := range f.States {
+				if manifest.IsRecurrentState(s.Name) {
+					name = s.Name
+				}
+			}
+		}
+	}
+	claimed, _ := p.pkg.Params.Bool("recurrent_state")
+	if claimed != (name != "") {
+		p.Report(p.posOf("recurrent_state"), "recurrent_state is %t, the programs have %s", claimed, orNone(name, "recurrent state")).
+			Compare(claimed, name != "").Fix("write recurrent_state: %t; a runtime that feeds a token twice corrupts such a state", name != "")
+	}
+	full, _ := p.pkg.Params.Bool("prefill_full_batches_only")
+	if name != "" && !full {
+		p.Report(p.posOf("prefill_full_batches_only"), "prefill_full_batches_only is not true, and state %s absorbs padding tokens", name).
+			Compare(false, true).Fix("write prefill_full_batches_only: true")
+	}
+	if last, _ := p.pkg.Params.Bool("prefill_last_token_output"); name != "" && !last {
+		p.Report(p.posOf("prefill_last_token_output"), "prefill_last_token_output is not true: a prompt that ends on a batch boundary then has no logits, since no token may be fed twice").
+			Compare(false, true)
+	}
+}
+
+func orNone(name, what string) string {
+	if name == "" {
+		return "no " + what
+	}
+	return "state " + name
+}
+
+// checkLocalCache checks the length of a block-shifting window.
+func checkLocalCache(p *Pass) {
+	var length number
+	for _, c := range p.of(manifest.Chunk) {
+		for _, f := range c.model.Functions {
+			for _, s := range f.States {
+				if stateRole(s.Name) == roleLocal && len(s.Shape) == 4 {
+					length = fact(c, f, s.Name, s.Shape[2])
+				}
+			}
+		}
+	}
+	if length.n == 0 {
+		p.Skip("no readable program has a local cache")
+		return
+	}
+	claimed, ok := p.pkg.Params.Int("local_cache_length")
+	if ok && claimed != length.n {
+		p.Report(p.posOf("local_cache_length"), "local_cache_length is %d, the local cache holds %d positions", claimed, length.n).Compare(claimed, length.n).Also(length.pos)
+	}
+	window, hasWindow := p.pkg.Params.Int("local_attention_window")
+	b, c := p.facts.batch.n, p.facts.context.n
+	if !hasWindow || b == 0 || c == 0 {
+		return
+	}
+	switch {
+	case c <= window+2*b && length.n != c:
+		p.Report(length.pos, "the local cache holds %d positions; with a context of %d up to window %d plus two batches of %d it must span the context", length.n, c, window, b).Compare(length.n, c)
+	case c > window+2*b && length.n != window+2*b && length.n != window+b && length.n != c:
+		p.Report(length.pos, "the local cache holds %d positions, want window %d plus two batches of %d", length.n, window, b).Compare(length.n, window+2*b)
+	case c > window+2*b && !ok && length.n != c:
+		p.Report(p.posOf("local_attention_window"), "local_cache_length is missing; the local cache is a window of %d positions that cannot be rewound", length.n).Compare("absent", length.n)
+	}
+}
+
+// checkLayerTypes checks the list of layer types.
+func checkLayerTypes(p *Pass) {
+	prm := p.pkg.Params.Get("layer_types")
+	if prm == nil {
+		p.Skip("layer_types is not claimed")
+		return
+	}
+	known := map[string]bool{"full": true, "sliding": true, "linear": true, "conv": true,
+		"full_attention": true, "sliding_attention": true, "linear_attention": true}
+	for i := range prm.Elems {
+		if s, _ := prm.Elems[i].Str(); !known[s] {
+			p.Report(prm.Elems[i].Pos, "layer %d has type %q, which no format knows", i, prm.Elems[i].Raw).Compare(prm.Elems[i].Raw, "full, sliding, linear or conv")
+		}
+	}
+	r := p.layers()
+	if !p.complete(r) {
+		p.Skip("the layers of some chunk are not known")
+		return
+	}
+	if len(prm.Elems) != r.NumLayers {
+		p.Report(prm.Pos, "layer_types has %d entries, the programs have %d layers", len(prm.Elems), r.NumLayers).Compare(len(prm.Elems), r.NumLayers)
+		return
+	}
+	types := typeList(prm)
+	for _, l := range r.Layers {
+		if l.state != "" && l.Index < len(types) && types[l.Index] != l.Type && p.pkg.Kind == manifest.Seed {
+			p.Report(prm.Elems[l.Index].Pos, "layer %d is %q here; in the programs it writes state %s and so is %s", l.Index, types[l.Index], l.state, l.Type).Compare(types[l.Index], l.Type)
+		}
+	}
+}
+
+// checkLUT compares claimed bits and groups with the stored weights.
+func checkLUT(p *Pass) {
+	for _, c := range []struct {
+		role manifest.Role
+		key  string
+	}{{manifest.Embeddings, "lut_embeddings"}, {manifest.Chunk, "lut_ffn"}, {manifest.LMHead, "lut_lmhead"}, {manifest.Mono, "lut_bits"}} {
+		prm := p.pkg.Params.Get(c.key)
+		if prm == nil {
+			continue
+		}
+		var all []*Weight
+		parts := p.of(c.role)
+		for _, pt := range parts {
+			all = append(all, pt.weights...)
+		}
+		if len(parts) == 0 {
+			p.Skip("no readable part has the role %s", c.role)
+			continue
+		}
+		p.compareLUT(prm, c.key, all, parts[0])
+	}
+}
+
+func (p *Pass) compareLUT(prm *manifest.Param, key string, all []*Weight, part *partView) {
+	least, most, group := 0, 0, map[int]bool{}
+	for _, w := range all {
+		if len(w.Kind) >= 3 && w.Kind[:3] == "lut" {
+			if least == 0 || w.Bits < least {
+				least = w.Bits
+			}
+			most = max(most, w.Bits)
+			group[w.GroupSize] = true
+		}
+	}
+	n, isNumber := prm.Int()
+	switch {
+	case isNumber && n > 0 && least == 0:
+		p.Report(prm.Pos, "%s is %d, no weight of %s is palettized", key, n, part.label()).Compare(n, "none")
+	case isNumber && n > 0 && least != n:
+		p.Report(prm.Pos, "%s is %d, the tables of %s have %d bits", key, n, part.label(), least).Compare(n, least)
+	case isNumber && n > 0 && most != least && p.pkg.Params.Get(key+"_mixed") == nil:
+		p.Report(prm.Pos, "%s is %d, tables of %d to %d bits are used in %s", key, n, least, most, part.label()).As(Note).Compare(n, strconv.Itoa(least)+" to "+strconv.Itoa(most))
+	case !isNumber && least > 0 && key != "lut_bits":
+		p.Report(prm.Pos, "%s is none, the weights of %s are palettized with %d bits", key, part.label(), least).Compare("none", least)
+	}
+	want := 8
+	if key == "lut_bits" || least == 0 {
+		return
+	}
+	pc := p.pkg.Params.Get(key + "_per_channel")
+	if v, ok := pc.Int(); ok {
+		want = v
+	}
+	if want > 0 && !group[want] && pc != nil {
+		p.Report(pc.Pos, "%s_per_channel is %d, no table of %s is shared by %d channels", key, want, part.label(), want).As(Note).Compare(want, sortedInts(group))
+	}
+}
+
+// checkWindow compares sliding_window with the local cache.
+func checkWindow(p *Pass) {
+	if p.pkg.Kind != manifest.ANEMLL || p.facts.window.n == 0 {
+		p.Skip("no ANEMLL package with a local cache")
+		return
+	}
+	w := p.facts.window
+	if n, ok := p.pkg.Params.Int("sliding_window"); ok {
+		if n != w.n {
+			p.Report(p.posOf("sliding_window"), "sliding_window is %d, the local cache holds %d positions", n, w.n).Compare(n, w.n).Also(w.pos).
+				Fix("write sliding_window: %d", w.n)
+		}
+	} else if w.n != 512 {
+		p.Report(w.pos, "sliding_window is not given, so runtimes take 512; the local cache holds %d positions", w.n).As(Warning).On(anemllPython, anemllSwift).
+			Compare(512, w.n).Fix("write sliding_window: %d (convert_monolith.sh 0.3.5 loses it)", w.n)
+	}
+	if c := p.facts.context; c.n > w.n && !p.rotates() && len(p.unreadable(manifest.Chunk, manifest.ChunkRot, manifest.Mono)) == 0 {
+		p.Report(w.pos, "the context of %d exceeds the local cache of %d positions, and no part has rotate functions: from position %d on runtimes overwrite the cache", c.n, w.n, w.n).
+			As(Warning).On(anemllPython, anemllSwift).Compare(c.n, w.n).Fix("add the _rot files, or convert with a context of at most %d", w.n)
+	}
+	if b := p.facts.batch.n; b > 0 && w.n%b != 0 {
+		p.Report(w.pos, "the window of %d positions is no multiple of the batch size %d: a batch would cross the window", w.n, b).As(Warning).Compare(w.n%b, 0).On(anemllPython, anemllSwift)
+	}
+}
+
+// rotates reports whether some part has a rotate function.
+func (p *Pass) rotates() bool {
+	for _, pt := range p.of(manifest.Chunk, manifest.ChunkRot, manifest.Mono) {
+		if pt.model.Function("infer_rotate") != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// checkPerLayerInputs compares per_layer_inputs with the programs.
+func checkPerLayerInputs(p *Pass) {
+	var width number
+	for _, c := range p.of(manifest.Chunk) {
+		if f := c.fn("infer"); f != nil {
+			if in := f.Input("per_layer_inputs"); in != nil && len(in.Shape) == 3 {
+				width = fact(c, f, in.Name, in.Shape[2])
+			}
+		}
+	}
+	n, ok := p.pkg.Params.Int("per_layer_inputs")
+	switch {
+	case ok && len(p.of(manifest.Chunk)) == 0:
+		p.Skip("no chunk is readable")
+	case ok && width.n != n:
+		p.Report(p.posOf("per_layer_inputs"), "per_layer_inputs is %d, the chunks take %d", n, width.n).Compare(n, width.n).Also(width.pos)
+	case !ok && width.n > 0:
+		p.Report(width.pos, "the chunks take per_layer_inputs of %d values; meta.yaml does not say so", width.n).As(Warning).Compare("absent", width.n)
+	}
+	if e := p.of(manifest.Embeddings); width.n > 0 && len(e) > 0 {
+		if f := e[0].fn(""); f != nil {
+			out := f.Output("per_layer_inputs")
+			if out == nil || len(out.Shape) != 3 || out.Shape[2] != width.n {
+				p.Report(width.pos, "the chunks take per_layer_inputs of %d values, %s gives %s", width.n, e[0].label(), describeOutput(out)).Compare(describeOutput(out), width.n)
+			}
+		}
+	}
+	shared := p.pkg.Params.Get("kv_shared_layers")
+	if shared == nil {
+		return
+	}
+	r := p.layers()
+	for _, e := range shared.Elems {
+		from, err := strconv.Atoi(e.Key)
+		to, ok := e.Int()
+		if err != nil || !ok || from <= to || to < 0 || r.NumLayers > 0 && from >= r.NumLayers {
+			p.Report(e.KeyPos, "kv_shared_layers: layer %s reads the cache of layer %s, want an earlier layer of the model", e.Key, e.Raw).Compare(e.Key+": "+e.Raw, "an earlier layer")
+		}
+	}
+}

@@ -1,0 +1,149 @@
+package inspect
+
+import (
+	"path"
+	"slices"
+	"sort"
+	"strings"
+
+	"github.com/anepkg/anepkg/coreml"
+	"github.com/anepkg/anepkg/coreml/diag"
+	"github.com/anepkg/anepkg/coreml/mlmodelc"
+	"github.com/anepkg/anepkg/coreml/tensor"
+	"github.com/anepkg/anepkg/manifest"
+)
+
+// checkMetadata compares metadata.json with the program next to it.
+func checkMetadata(p *Pass) {
+	some := false
+	for _, pt := range p.parts {
+		if pt.model == nil || pt.err != nil || pt.Container != coreml.MLModelC || pt.Role == manifest.Leftover {
+			continue
+		}
+		at := diag.In(path.Join(pt.Path, "metadata.json"))
+		for _, w := range pt.model.Warnings {
+			for _, e := range diagErrors(w, at.File) {
+				if path.Base(e.Pos.File) == "metadata.json" {
+					p.ReportError(e)
+				}
+			}
+		}
+		m := pt.model.Metadata
+		if m == nil {
+			continue
+		}
+		some = true
+		p.compareMetadata(pt, m, at)
+	}
+	if !some {
+		p.Skip("no compiled part has a readable metadata.json")
+	}
+}
+
+func (p *Pass) compareMetadata(pt *partView, m *mlmodelc.Metadata, at diag.Pos) {
+	for i := range m.Functions {
+		fm := &m.Functions[i]
+		fn := pt.model.Function(fm.Name)
+		if fn == nil && len(m.Functions) == 1 && len(pt.model.Functions) == 1 {
+			fn = pt.model.Functions[0]
+		}
+		if fn == nil {
+			p.Report(at, "metadata.json describes function %q, the program has %s", fm.Name, strings.Join(functionNames(pt.model), ", ")).
+				Compare(fm.Name, functionNames(pt.model)).Also(diag.In(pt.model.ProgramFile))
+			continue
+		}
+		p.compareFeatures(pt, fn, "input", fm.Inputs, fn.Inputs, at)
+		p.compareFeatures(pt, fn, "output", fm.Outputs, fn.Outputs, at)
+		p.compareFeatures(pt, fn, "state", fm.States, fn.States, at)
+		p.compareHistogram(pt, fn, fm, at)
+	}
+	for _, fn := range pt.model.Functions {
+		if len(m.Functions) > 1 && !slices.ContainsFunc(m.Functions, func(f mlmodelc.FunctionMeta) bool { return f.Name == fn.Name }) {
+			p.Report(at, "metadata.json does not describe function %s", fn.Name).Compare("absent", fn.Name).Also(fact(pt, fn, "", 1).pos)
+		}
+	}
+	if m.DefaultFunction != "" && pt.model.Program.Function(m.DefaultFunction) == nil {
+		p.Report(at, "metadata.json names the default function %q, the program has %s", m.DefaultFunction, strings.Join(functionNames(pt.model), ", ")).
+			Compare(m.DefaultFunction, functionNames(pt.model))
+	}
+}
+
+func (p *Pass) compareFeatures(pt *partView, fn *coreml.Function, what string, metas []mlmodelc.FeatureMeta, features []coreml.Feature, at diag.Pos) {
+	if metas == nil {
+		return
+	}
+	byName := map[string]*coreml.Feature{}
+	for i := range features {
+		byName[features[i].Name] = &features[i]
+	}
+	for i := range metas {
+		m := &metas[i]
+		f := byName[m.Name]
+		delete(byName, m.Name)
+		if f == nil {
+			p.Report(at, "%s: metadata.json describes %s %q, function %s has none", pt.label(), what, m.Name, fn.Name).Compare(m.Name, featureNames(features)).Also(fact(pt, fn, "", 1).pos)
+			continue
+		}
+		if f.IsImage || m.Type == "Image" {
+			continue
+		}
+		if m.Shape != nil && len(m.Enumerated) > 0 && !slices.ContainsFunc(m.Enumerated, func(e []int) bool { return slices.Equal(e, m.Shape) }) {
+			p.Report(at, "%s: %s %s has default shape %s, which is none of its enumerated shapes", pt.label(), what, m.Name, tensor.ShapeString(m.Shape)).
+				Compare(m.Shape, m.Enumerated)
+		}
+		if m.Shape != nil && len(m.Enumerated) == 0 && len(m.Range) == 0 && f.Shape != nil && !tensor.Compatible(m.Shape, f.Shape) {
+			p.Report(at, "%s: %s %s has shape %s in metadata.json, %s in function %s", pt.label(), what, m.Name, tensor.ShapeString(m.Shape), tensor.ShapeString(f.Shape), fn.Name).
+				Compare(m.Shape, f.Shape).Also(fact(pt, fn, m.Name, 1).pos).Fix("the program counts; compile the model again to renew metadata.json")
+		}
+		if d, ok := tensor.ParseDType(strings.ToLower(m.DataType)); ok && d != f.DType && what != "output" {
+			p.Report(at, "%s: %s %s is %s in metadata.json, %s in function %s", pt.label(), what, m.Name, d.Long(), f.DType.Long(), fn.Name).
+				Compare(d.Long(), f.DType.Long()).Also(fact(pt, fn, m.Name, 1).pos)
+		}
+	}
+	var rest []string
+	for name := range byName {
+		rest = append(rest, name)
+	}
+	sort.Strings(rest)
+	for _, name := range rest {
+		p.Report(at, "%s: %s %s of function %s is not in metadata.json", pt.label(), what, name, fn.Name).Compare("absent", name).Also(fact(pt, fn, name, 1).pos)
+	}
+}
+
+// histogramKey is the program's name of a key of metadata.json: without its
+// opset, without underscores, in lower case.
+func histogramKey(s string) string {
+	if i := strings.LastIndexByte(s, '.'); i >= 0 {
+		s = s[i+1:]
+	}
+	return strings.ToLower(strings.ReplaceAll(s, "_", ""))
+}
+
+// compareHistogram compares operation counts. Compilers differ in what they
+// count, so only counts of ops that both name are compared.
+func (p *Pass) compareHistogram(pt *partView, fn *coreml.Function, fm *mlmodelc.FunctionMeta, at diag.Pos) {
+	ix := pt.program(fn.Name)
+	if len(fm.Histogram) == 0 || ix == nil {
+		return
+	}
+	have := map[string]int{}
+	for op, n := range ix.histogram() {
+		have[histogramKey(op)] += n
+	}
+	claimed := map[string]int{}
+	for key, n := range fm.Histogram {
+		claimed[histogramKey(key)] += n
+	}
+	var keys []string
+	for k := range claimed {
+		keys = append(keys, k)
+	}
+	sort.Strings(keys)
+	for _, k := range keys {
+		if k == "const" || have[k] == claimed[k] {
+			continue
+		}
+		p.Report(at, "%s: metadata.json counts %d %s in function %s, the program has %d", pt.label(), claimed[k], k, fn.Name, have[k]).
+			Compare(claimed[k], have[k]).Also(fact(pt, fn, "", 1).pos).Fix("one of the two files may be from another conversion")
+	}
+}

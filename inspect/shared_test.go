@@ -1,0 +1,100 @@
+package inspect_test
+
+import (
+	"context"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+	"testing/fstest"
+
+	"github.com/anepkg/anepkg/manifest"
+)
+
+// sharedDir returns a folder of the shared data, and skips the test without
+// it (fails when ANEPKG_REQUIRE_SHARED=1).
+func sharedDir(t testing.TB, sub string) string {
+	t.Helper()
+	root := os.Getenv("ANEPKG_SHARED")
+	if root == "" {
+		dir, err := os.Getwd()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for {
+			if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+				break
+			}
+			up := filepath.Dir(dir)
+			if up == dir {
+				t.Fatal("no go.mod above the test")
+			}
+			dir = up
+		}
+		root = filepath.Join(filepath.Dir(dir), "shared")
+	}
+	path := filepath.Join(root, filepath.FromSlash(sub))
+	if _, err := os.Stat(path); err != nil {
+		if os.Getenv("ANEPKG_REQUIRE_SHARED") == "1" {
+			t.Fatalf("shared data are required: %v", err)
+		}
+		t.Skipf("shared data are absent: %s (set ANEPKG_SHARED)", path)
+	}
+	return path
+}
+
+// packages returns the folders of every good package in both forms.
+func packages(t testing.TB) []string {
+	t.Helper()
+	models := sharedDir(t, "models")
+	var out []string
+	for _, pattern := range []string{"tiny/*/package", "tiny/*/compiled", "demo/package", "demo/compiled"} {
+		m, err := filepath.Glob(filepath.Join(models, filepath.FromSlash(pattern)))
+		if err != nil || len(m) == 0 {
+			t.Fatalf("no package matches %s: %v", pattern, err)
+		}
+		out = append(out, m...)
+	}
+	return out
+}
+
+func open(t testing.TB, fsys fs.FS, name string) *manifest.Package {
+	t.Helper()
+	p, err := manifest.Open(context.Background(), fsys, name)
+	if err != nil {
+		t.Fatalf("open %s: %v", name, err)
+	}
+	t.Cleanup(func() {
+		if err := p.Close(); err != nil {
+			t.Errorf("close %s: %v", name, err)
+		}
+	})
+	return p
+}
+
+// load copies a folder into memory.
+func load(t testing.TB, dir string) fstest.MapFS {
+	t.Helper()
+	out := fstest.MapFS{}
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(dir, path)
+		out[filepath.ToSlash(rel)] = &fstest.MapFile{Data: data, Mode: 0o644}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// shortName is the last two elements of a package's folder.
+func shortName(dir string) string {
+	return filepath.Base(filepath.Dir(dir)) + "/" + filepath.Base(dir)
+}
