@@ -1,0 +1,84 @@
+package runner
+
+import (
+	"context"
+
+	"github.com/anepkg/anepkg/coreml"
+	"github.com/anepkg/anepkg/coreml/diag"
+	"github.com/anepkg/anepkg/coreml/tensor"
+	"github.com/anepkg/anepkg/manifest"
+)
+
+// encoder is a model from ids to one embedding: inputs input_ids and
+// attention_mask of a fixed length, output embedding.
+type encoder struct {
+	unit   *unit
+	length int
+}
+
+func openEncoder(ctx context.Context, l *loader) (*encoder, error) {
+	pt, m, err := single(ctx, l, manifest.EncoderOf)
+	if err != nil {
+		return nil, err
+	}
+	l.total = 1
+	u, err := l.loadPart(ctx, pt, m, "")
+	if err != nil {
+		return nil, err
+	}
+	if err := checkInputs(u, map[string]bool{inIDs: true, "attention_mask": true}); err != nil {
+		return nil, err
+	}
+	ids := u.fn.Input(inIDs)
+	if ids == nil || len(ids.Shape) != 2 || lastDim(ids) <= 0 {
+		return nil, diag.Errorf(u.pos(), diag.Unsupported, "encoder inputs are %s, want input_ids of shape [1, length]", featureNames(u.fn.Inputs))
+	}
+	return &encoder{unit: u, length: lastDim(ids)}, nil
+}
+
+// Embed runs an encoder package on ids: they are padded with 0 and marked in
+// attention_mask (1 = token, 0 = padding). The embedding is returned as the
+// model gives it. More ids than the model takes are an error of class
+// diag.Context; other packages one of class diag.Usage.
+func (r *Runner) Embed(ctx context.Context, ids []int) ([]float32, error) {
+	if r.enc == nil {
+		return nil, diag.Errorf(diag.In(r.pkg.Path), diag.Usage, "layout %s gives no embedding", r.Contract())
+	}
+	return r.enc.embed(ctx, ids)
+}
+
+func (e *encoder) embed(ctx context.Context, ids []int) ([]float32, error) {
+	if len(ids) == 0 || len(ids) > e.length {
+		return nil, diag.Errorf(e.unit.pos(), diag.Context, "got %d tokens, want 1 to %d", len(ids), e.length)
+	}
+	padded := make([]int, e.length)
+	mask := make([]int, e.length)
+	for i, id := range ids {
+		padded[i], mask[i] = id, 1
+	}
+	in := map[string]*tensor.Tensor{}
+	for _, f := range []struct {
+		name string
+		vals []int
+	}{{inIDs, padded}, {"attention_mask", mask}} {
+		if feat := e.unit.fn.Input(f.name); feat != nil {
+			t, err := ints(e.unit, feat, knownShape(feat, 1, e.length), f.vals)
+			if err != nil {
+				return nil, err
+			}
+			in[f.name] = t
+		}
+	}
+	outs, err := e.unit.predict(ctx, in, coreml.State(nil))
+	if err != nil {
+		return nil, err
+	}
+	t, err := e.unit.output(outs, "embedding")
+	if err != nil {
+		return nil, err
+	}
+	if at := firstNaN(t); at >= 0 {
+		return nil, diag.Errorf(e.unit.pos(), diag.RunFailed, "embedding holds NaN at %d", at)
+	}
+	return t.Float32s(), nil
+}

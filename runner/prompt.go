@@ -1,0 +1,152 @@
+package runner
+
+import (
+	"fmt"
+	"io"
+	"io/fs"
+
+	"github.com/anepkg/anepkg/coreml/diag"
+	"github.com/anepkg/anepkg/manifest"
+	"github.com/anepkg/anepkg/runner/chattmpl"
+	"github.com/anepkg/anepkg/runner/tokenizer"
+)
+
+// PromptInput is a prompt as a user gives it: ids, or text, or messages. IDs
+// win over Messages, Messages over Text.
+type PromptInput struct {
+	IDs      []int
+	Messages []chattmpl.Message
+	Text     string // one user message, or the raw text when Raw is set
+	System   string // a system message before the others
+	Raw      bool   // no chat template
+	// Extra are variables for the chat template besides messages,
+	// add_generation_prompt and the special tokens.
+	Extra map[string]any
+}
+
+// Prompt is a prompt in tokens.
+type Prompt struct {
+	IDs  []int
+	Text string // what was encoded; "" for ids
+	// Format says how the text was made: "ids", "raw", "chat template
+	// (FILE)", or the name of a known family's format.
+	Format string
+	// Note tells about a fall-back, "" if there was none.
+	Note string
+}
+
+// Prompt encodes a prompt. Raw text gets the special tokens that the
+// tokenizer adds by itself (such as a leading BOS). Messages go through the
+// package's chat template and are encoded without those, since the template
+// writes them. Without a template the format of a known family is used,
+// recognised by its special tokens (ChatML, Llama 3, Gemma); without such
+// tokens the text is raw.
+func (r *Runner) Prompt(in PromptInput) (*Prompt, error) {
+	if in.IDs != nil {
+		return &Prompt{IDs: in.IDs, Format: "ids"}, nil
+	}
+	tok, err := r.Tokenizer()
+	if err != nil {
+		return nil, err
+	}
+	p, err := renderPrompt(r.pkg, tok, in)
+	if err != nil {
+		return nil, err
+	}
+	p.IDs, err = tok.Encode(p.Text, p.Format == formatRaw)
+	return p, err
+}
+
+const formatRaw = "raw"
+
+// renderPrompt makes the text of a prompt and says how.
+func renderPrompt(pkg *manifest.Package, tok tokenizer.Tokenizer, in PromptInput) (*Prompt, error) {
+	msgs := in.Messages
+	if msgs == nil {
+		if in.Raw {
+			return &Prompt{Text: in.Text, Format: formatRaw}, nil
+		}
+		msgs = []chattmpl.Message{{Role: "user", Content: in.Text}}
+	}
+	if in.System != "" {
+		msgs = append([]chattmpl.Message{{Role: "system", Content: in.System}}, msgs...)
+	}
+	tk := pkg.Tokenizer
+	if tk.ChatTemplate != "" && !in.Raw {
+		t, err := chattmpl.Parse(tk.ChatTemplate)
+		if err != nil {
+			return nil, templateError(tk, err)
+		}
+		text, err := t.RenderChat(msgs, true, templateVars(tk, in.Extra))
+		if err != nil {
+			return nil, templateError(tk, err)
+		}
+		return &Prompt{Text: text, Format: fmt.Sprintf("chat template (%s)", tk.ChatTemplateFrom)}, nil
+	}
+	if !in.Raw {
+		if f := familyOf(tok); f != nil {
+			return &Prompt{Text: f.render(msgs, tk.Special["bos"].Content), Format: f.name,
+				Note: fmt.Sprintf("the package has no chat template; the vocabulary has %s, so the %s format is used", f.marks[0], f.name)}, nil
+		}
+	}
+	p := &Prompt{Format: formatRaw}
+	for i, m := range msgs {
+		if i > 0 {
+			p.Text += "\n\n"
+		}
+		p.Text += m.Content
+	}
+	if !in.Raw {
+		p.Note = "the package has no chat template and no known chat tokens: the text is used as it is"
+	}
+	return p, nil
+}
+
+// templateVars are the variables that chat templates expect besides the
+// messages, as transformers passes them.
+func templateVars(tk manifest.Tokenizer, extra map[string]any) map[string]any {
+	vars := map[string]any{}
+	for name, t := range tk.Special {
+		if t.Content != "" {
+			vars[name+"_token"] = t.Content
+		}
+	}
+	for k, v := range extra {
+		vars[k] = v
+	}
+	return vars
+}
+
+func templateError(tk manifest.Tokenizer, err error) error {
+	code := diag.CodeOf(err)
+	if code == "" {
+		code = diag.Malformed
+	}
+	return diag.Errorf(diag.In(tk.ChatTemplateFrom), code, "chat template: %w", err).
+		WithHint("use --raw to run without the template")
+}
+
+// maxFile bounds what is read whole; the largest tokenizer.json known has
+// 35 MB, the largest golden logits a few.
+const maxFile = 1 << 30
+
+// readFile reads a file of bounded size.
+func readFile(fsys fs.FS, name string) ([]byte, error) {
+	f, err := fsys.Open(name)
+	if err != nil {
+		code := diag.IO
+		if isNotExist(err) {
+			code = diag.NotFound
+		}
+		return nil, diag.Errorf(diag.In(name), code, "cannot be opened: %w", err)
+	}
+	defer f.Close() //nolint:errcheck // read only
+	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err != nil {
+		return nil, diag.Errorf(diag.In(name), diag.IO, "cannot be read: %w", err)
+	}
+	if len(data) > maxFile {
+		return nil, diag.Errorf(diag.In(name), diag.TooLarge, "more than %d bytes", maxFile)
+	}
+	return data, nil
+}

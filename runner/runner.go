@@ -1,0 +1,186 @@
+// Package runner runs packages: it picks the calling convention from the
+// programs, feeds tokens, chooses the next one and returns text. It knows no
+// backend; the caller hands one in.
+//
+// Files: runner.go (Options, Runner, Open), contract.go (Contract, Scores),
+// choose.go (which contract a package needs), rules.go (which calls feed
+// which positions), stepper.go (the contract that follows rules), chunked.go
+// (embeddings, decoder chunks, lm_head), monolithic.go (ids to logits in one
+// model), encoder.go (ids to an embedding), head.go (logits and argmax
+// heads), inputs.go (masks and positions), unit.go (one loaded part),
+// states.go (state objects), sequence.go (what the state already holds),
+// generate.go (Request, Result, the loop), stops.go (stop ids and strings),
+// prompt.go and family.go (text, ids, chat), chat.go (several turns),
+// golden.go, compare.go and pair.go (comparisons). Package sample chooses
+// tokens, tokenizer and chattmpl handle text.
+package runner
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/anepkg/anepkg/coreml"
+	"github.com/anepkg/anepkg/coreml/diag"
+	"github.com/anepkg/anepkg/manifest"
+	"github.com/anepkg/anepkg/runner/tokenizer"
+)
+
+// PrefillMode says how a prompt is fed.
+type PrefillMode string
+
+// The modes.
+const (
+	// PrefillAuto uses full batches where they give the right result.
+	PrefillAuto PrefillMode = "auto"
+	// PrefillBatch uses every batch function the package has, also those
+	// known to be wrong past the window (it reproduces stock runtimes).
+	PrefillBatch PrefillMode = "batch"
+	// PrefillSingle feeds one token at a time.
+	PrefillSingle PrefillMode = "single"
+)
+
+// Options tune Open. The zero value works.
+type Options struct {
+	Precision    coreml.Precision
+	ComputeUnits string
+	Threads      int
+	Prefill      PrefillMode
+	// AllModes loads the functions of every prefill mode, so that a Request
+	// may choose another than Prefill.
+	AllModes bool
+	Logger   *slog.Logger
+	// Progress is told of loading and prefill; nil = nobody.
+	Progress func(Event)
+	// StrictContext makes a full context an error of class diag.Context; by
+	// default generation ends with finish_reason "context".
+	StrictContext bool
+	Observer      coreml.Observer
+}
+
+// Phase is what an Event is about.
+type Phase string
+
+// The phases.
+const (
+	Loading    Phase = "load"    // Done and Total count functions of parts
+	Prefilling Phase = "prefill" // Done and Total count tokens
+)
+
+// Event is a step of progress. Done runs from 0 to Total.
+type Event struct {
+	Phase       Phase
+	Part        string // path of the part that is being loaded
+	Function    string
+	Done, Total int
+}
+
+// Runner is a loaded package. It holds one conversation's state and is not
+// safe for concurrent use.
+type Runner struct {
+	pkg      *manifest.Package
+	backend  coreml.Backend
+	opts     Options
+	contract Contract // nil for an encoder
+	enc      *encoder // nil unless the package is an encoder
+	reason   string
+	seq      sequence
+	loadTime time.Duration
+
+	tok     tokenizer.Tokenizer
+	tokErr  error
+	tokDone bool
+}
+
+// Open loads every part of pkg that running needs. pkg must stay open until
+// Close. A package that no contract fits is an error of class
+// diag.Unsupported that says what was found.
+func Open(ctx context.Context, pkg *manifest.Package, backend coreml.Backend, opts Options) (*Runner, error) {
+	if opts.Logger == nil {
+		opts.Logger = slog.New(slog.DiscardHandler)
+	}
+	switch opts.Prefill {
+	case "":
+		opts.Prefill = PrefillAuto
+	case PrefillAuto, PrefillBatch, PrefillSingle:
+	default:
+		return nil, diag.Errorf(diag.Pos{}, diag.Usage, "prefill %q: want auto, batch or single", opts.Prefill)
+	}
+	start := time.Now()
+	r := &Runner{pkg: pkg, backend: backend, opts: opts}
+	l := &loader{pkg: pkg, backend: backend, opts: opts}
+	if err := r.choose(ctx, l); err != nil {
+		return nil, errors.Join(err, l.close())
+	}
+	r.loadTime = time.Since(start)
+	r.seq.contract = r.contract
+	opts.Logger.Info("package loaded", "contract", r.Contract(), "reason", r.reason, "seconds", r.loadTime.Seconds())
+	return r, nil
+}
+
+// Contract names the calling convention, for example "chunked".
+func (r *Runner) Contract() string {
+	if r.contract == nil {
+		return string(manifest.Encoder)
+	}
+	return r.contract.Name()
+}
+
+// Reason says in one sentence why the contract was chosen.
+func (r *Runner) Reason() string { return r.reason }
+
+// Package returns the package that the runner was opened with.
+func (r *Runner) Package() *manifest.Package { return r.pkg }
+
+// Backend returns the backend's name.
+func (r *Runner) Backend() string { return r.backend.Name() }
+
+// ContextLength is the number of positions; the last usable one is one less.
+func (r *Runner) ContextLength() int {
+	if r.contract == nil {
+		return r.enc.length
+	}
+	return r.contract.Limit()
+}
+
+// VocabSize is the number of logits, 0 when the head does not tell.
+func (r *Runner) VocabSize() int {
+	if r.contract == nil {
+		return 0
+	}
+	return r.contract.Head().Vocab
+}
+
+// HasLogits reports whether the head gives logits; an argmax head gives the
+// best token only, so that nothing but plain greedy choice is possible.
+func (r *Runner) HasLogits() bool { return r.contract != nil && r.contract.Head().Logits }
+
+// IsEncoder reports whether the package turns ids into an embedding.
+func (r *Runner) IsEncoder() bool { return r.contract == nil }
+
+// LoadTime is how long Open took.
+func (r *Runner) LoadTime() time.Duration { return r.loadTime }
+
+// States returns the state objects of the conversation, for reading by name.
+// Packages made of chunks with states of their own have several.
+func (r *Runner) States() []coreml.State {
+	if r.contract == nil {
+		return nil
+	}
+	return r.contract.States()
+}
+
+// Close unloads the package's functions; pkg itself stays open.
+func (r *Runner) Close() error {
+	if r.contract == nil {
+		return r.enc.unit.close()
+	}
+	return r.contract.Close()
+}
+
+func (r *Runner) progress(ev Event) {
+	if r.opts.Progress != nil {
+		r.opts.Progress(ev)
+	}
+}

@@ -1,0 +1,128 @@
+package runner
+
+import (
+	"strings"
+
+	"github.com/anepkg/anepkg/coreml/diag"
+	"github.com/anepkg/anepkg/manifest"
+	"github.com/anepkg/anepkg/runner/tokenizer"
+)
+
+// StopSources lists the ids that end generation and the file and key that
+// name each: the union of generation_config.json, config.json,
+// tokenizer_config.json and the chat end tokens of the vocabulary.
+func (r *Runner) StopSources() []manifest.StopSource { return r.pkg.Tokenizer.StopSources }
+
+// Tokenizer reads the package's tokenizer once. A package without one gives
+// an error of class diag.NotFound.
+func (r *Runner) Tokenizer() (tokenizer.Tokenizer, error) {
+	if !r.tokDone {
+		r.tok, r.tokErr = LoadTokenizer(r.pkg)
+		r.tokDone = true
+	}
+	return r.tok, r.tokErr
+}
+
+// LoadTokenizer reads the tokenizer.json of pkg.
+func LoadTokenizer(pkg *manifest.Package) (tokenizer.Tokenizer, error) {
+	file := pkg.Tokenizer.File
+	if file == "" {
+		return nil, diag.Errorf(diag.In(pkg.Path), diag.NotFound, "the package has no tokenizer.json").
+			WithHint("give token ids with --prompt-ids")
+	}
+	data, err := readFile(pkg.FS, file)
+	if err != nil {
+		return nil, err
+	}
+	t, err := tokenizer.Load(data)
+	if err != nil {
+		if diag.CodeOf(err) != "" {
+			return nil, err
+		}
+		return nil, diag.Errorf(diag.In(file), diag.Malformed, "%w", err)
+	}
+	return t, nil
+}
+
+// textStream turns ids into text, holds back what may become a stop string,
+// and ends at the first one.
+type textStream struct {
+	stream *tokenizer.Stream // nil without a tokenizer
+	stops  []string
+	held   string
+	emit   func(string)
+	ended  bool
+}
+
+func newTextStream(t tokenizer.Tokenizer, skipSpecial bool, stops []string, emit func(string)) *textStream {
+	s := &textStream{emit: emit}
+	if t != nil {
+		s.stream = tokenizer.NewStream(t, skipSpecial)
+	}
+	for _, st := range stops {
+		if st != "" {
+			s.stops = append(s.stops, st)
+		}
+	}
+	return s
+}
+
+// push adds an id; it returns the stop string that the text now holds, or "".
+func (s *textStream) push(id int) string {
+	if s.stream == nil || s.ended {
+		return ""
+	}
+	return s.add(s.stream.Push(id), false)
+}
+
+// flush emits what was held back and returns a stop string found in it.
+func (s *textStream) flush() string {
+	if s.stream == nil || s.ended {
+		return ""
+	}
+	found := s.add(s.stream.Flush(), true)
+	s.ended = true
+	return found
+}
+
+func (s *textStream) add(text string, last bool) string {
+	s.held += text
+	first, which := -1, ""
+	for _, st := range s.stops {
+		if i := strings.Index(s.held, st); i >= 0 && (first < 0 || i < first) {
+			first, which = i, st
+		}
+	}
+	if first >= 0 {
+		s.say(s.held[:first])
+		s.held, s.ended = "", true
+		return which
+	}
+	keep := 0
+	if !last {
+		keep = s.pending()
+	}
+	s.say(s.held[:len(s.held)-keep])
+	s.held = s.held[len(s.held)-keep:]
+	return ""
+}
+
+// pending is the length of the longest end of held that begins a stop string.
+func (s *textStream) pending() int {
+	best := 0
+	for _, st := range s.stops {
+		for n := min(len(st)-1, len(s.held)); n > best; n-- {
+			if strings.HasSuffix(s.held, st[:n]) {
+				best = n
+				break
+			}
+		}
+	}
+	return best
+}
+
+func (s *textStream) say(text string) {
+	if text != "" {
+		s.emit(text)
+	}
+}
