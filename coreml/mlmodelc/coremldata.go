@@ -4,7 +4,7 @@ import (
 	"encoding/binary"
 
 	"github.com/anepkg/anepkg/coreml/diag"
-	"github.com/anepkg/anepkg/coreml/mlpackage/wire"
+	"github.com/anepkg/anepkg/coreml/wire"
 )
 
 // typeNames names the members of oneof Type in message Model (Model.proto).

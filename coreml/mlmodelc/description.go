@@ -2,7 +2,7 @@ package mlmodelc
 
 import (
 	"github.com/anepkg/anepkg/coreml/diag"
-	"github.com/anepkg/anepkg/coreml/mlpackage/wire"
+	"github.com/anepkg/anepkg/coreml/wire"
 	"github.com/anepkg/anepkg/coreml/tensor"
 )
 

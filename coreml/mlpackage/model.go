@@ -14,7 +14,7 @@ import (
 	"github.com/anepkg/anepkg/coreml/diag"
 	"github.com/anepkg/anepkg/coreml/mil"
 	"github.com/anepkg/anepkg/coreml/mlmodelc"
-	"github.com/anepkg/anepkg/coreml/mlpackage/wire"
+	"github.com/anepkg/anepkg/coreml/wire"
 )
 
 // Model is a model specification of an ML Program.

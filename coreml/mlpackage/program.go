@@ -7,7 +7,7 @@ import (
 
 	"github.com/anepkg/anepkg/coreml/diag"
 	"github.com/anepkg/anepkg/coreml/mil"
-	"github.com/anepkg/anepkg/coreml/mlpackage/wire"
+	"github.com/anepkg/anepkg/coreml/wire"
 )
 
 // maxBlockDepth bounds blocks in ops in blocks.

@@ -3,7 +3,7 @@ package mlpackage
 import (
 	"github.com/anepkg/anepkg/coreml/diag"
 	"github.com/anepkg/anepkg/coreml/mil"
-	"github.com/anepkg/anepkg/coreml/mlpackage/wire"
+	"github.com/anepkg/anepkg/coreml/wire"
 	"github.com/anepkg/anepkg/coreml/tensor"
 )
 

@@ -7,7 +7,7 @@ import (
 	"github.com/anepkg/anepkg/coreml/blob"
 	"github.com/anepkg/anepkg/coreml/diag"
 	"github.com/anepkg/anepkg/coreml/mil"
-	"github.com/anepkg/anepkg/coreml/mlpackage/wire"
+	"github.com/anepkg/anepkg/coreml/wire"
 	"github.com/anepkg/anepkg/coreml/tensor"
 )
 

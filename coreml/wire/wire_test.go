@@ -8,7 +8,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/anepkg/anepkg/coreml/diag"
-	"github.com/anepkg/anepkg/coreml/mlpackage/wire"
+	"github.com/anepkg/anepkg/coreml/wire"
 )
 
 func TestEach(t *testing.T) {

@@ -1,0 +1,162 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"syscall"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/anepkg/anepkg/coreml/diag"
+)
+
+// The exit statuses; docs/cli.md explains them.
+const (
+	exitOK          = 0
+	exitFindings    = 1
+	exitUsage       = 2
+	exitIO          = 3
+	exitAuth        = 4
+	exitUnsupported = 5
+	exitRun         = 6
+	exitInterrupted = 130
+)
+
+// exitStatus gives the status of each error class.
+var exitStatus = map[diag.Code]int{
+	diag.Usage:       exitUsage,
+	diag.NotFound:    exitIO,
+	diag.Malformed:   exitIO,
+	diag.IO:          exitIO,
+	diag.LFSPointer:  exitIO,
+	diag.TooLarge:    exitIO,
+	diag.Auth:        exitAuth,
+	diag.Unsupported: exitUnsupported,
+	diag.RunFailed:   exitRun,
+	diag.Context:     exitRun,
+	diag.Mismatch:    exitFindings,
+	diag.Interrupted: exitInterrupted,
+}
+
+// errFindings ends a command whose output already says what is wrong.
+var errFindings = errors.New("findings were reported")
+
+// usagef makes an error of class usage.
+func usagef(format string, args ...any) *diag.Error {
+	return diag.Errorf(diag.Pos{}, diag.Usage, format, args...)
+}
+
+// usageError turns what the flag parser reports into an error of class usage.
+func usageError(_ *cli.Context, err error, _ bool) error {
+	msg := strings.TrimSuffix(err.Error(), ": parse error")
+	return usagef("%s", strings.Replace(msg, "for flag -", "for flag --", 1))
+}
+
+// finish reports err, looks after the output stream, and returns the status.
+func (t *tool) finish(ctx context.Context, err error) int {
+	if werr := t.stdout.err; werr != nil {
+		if errors.Is(werr, syscall.EPIPE) {
+			return exitOK // the reader had enough
+		}
+		t.global.json = false // stdout is what failed
+		return t.fail(diag.Errorf(diag.Pos{}, diag.IO, "standard output: %w", werr))
+	}
+	if err == nil {
+		return exitOK
+	}
+	if errors.Is(err, errFindings) {
+		return exitFindings
+	}
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		err = diag.Errorf(diag.Pos{}, diag.Interrupted, "interrupted")
+	}
+	return t.fail(err)
+}
+
+// jsonFailure is the error object of --json.
+type jsonFailure struct {
+	Error jsonError `json:"error"`
+}
+
+type jsonError struct {
+	Code    diag.Code  `json:"code"`
+	Message string     `json:"message"`
+	Hint    string     `json:"hint,omitempty"`
+	Where   *jsonWhere `json:"where,omitempty"`
+}
+
+// jsonWhere is a place in a file; what is not known is null.
+type jsonWhere struct {
+	File   string `json:"file"`
+	Line   *int   `json:"line"`
+	Column *int   `json:"column"`
+	Offset *int64 `json:"offset"`
+}
+
+func whereOf(p diag.Pos) *jsonWhere {
+	if p.IsZero() {
+		return nil
+	}
+	w := &jsonWhere{File: p.File}
+	switch {
+	case p.Binary:
+		w.Offset = &p.Offset
+	case p.Line > 0 && p.Col > 0:
+		w.Line, w.Column = &p.Line, &p.Col
+	case p.Line > 0:
+		w.Line = &p.Line
+	}
+	return w
+}
+
+// fail prints err, in the form that the caller asked for, and returns its
+// exit status.
+func (t *tool) fail(err error) int {
+	code, pos, hint := classify(err)
+	if t.global.json {
+		t.writeJSON("anepkg.error/1", jsonFailure{jsonError{code, err.Error(), hint, whereOf(pos)}})
+		return exitStatus[code]
+	}
+	st := t.style(t.stderrTTY)
+	fmt.Fprintf(t.stderr, "%s %s\n", st.red("anepkg:"), err)
+	var list diag.List
+	if errors.As(err, &list) && len(list) > 1 {
+		for _, e := range list[1:min(len(list), 10)] {
+			fmt.Fprintf(t.stderr, "  %s\n", e)
+		}
+	}
+	if hint != "" {
+		fmt.Fprintf(t.stderr, "%s %s\n", st.cyan("hint:"), hint)
+	}
+	return exitStatus[code]
+}
+
+// classify finds class, place and hint of any error.
+func classify(err error) (code diag.Code, pos diag.Pos, hint string) {
+	var e *diag.Error
+	if errors.As(err, &e) {
+		pos, hint = e.Pos, e.Hint
+	}
+	code = diag.CodeOf(err)
+	if _, known := exitStatus[code]; known {
+		return code, pos, hint
+	}
+	switch {
+	case errors.Is(err, context.Canceled):
+		code = diag.Interrupted
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, diag.ErrNotFound):
+		code = diag.NotFound
+	case errors.Is(err, diag.ErrUnsupported):
+		code = diag.Unsupported
+	case errors.Is(err, diag.ErrMalformed):
+		code = diag.Malformed
+	case errors.Is(err, diag.ErrRunFailed):
+		code = diag.RunFailed
+	default:
+		code = diag.IO
+	}
+	return code, pos, hint
+}

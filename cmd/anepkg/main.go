@@ -1,0 +1,31 @@
+// Command anepkg inspects, validates and runs Core ML language-model packages
+// made for the Apple Neural Engine, on any operating system.
+//
+// The command is thin: every file named after a command parses its flags,
+// calls one library function and renders the result.
+//
+//   - main.go, root.go: the process edge, the command table, global flags
+//   - args.go, nearest.go: flags anywhere on the line, "did you mean"
+//   - help.go, completion.go: help texts and shell completion from the table
+//   - fail.go: errors to exit status, text and JSON
+//   - jsonout.go, table.go, output.go: rendering
+//   - target.go, zipfs.go: from a TARGET argument to a file system
+//   - format_*.go: report formats of validate other than text and JSON
+//   - demodata: the embedded demo package
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	go func() {
+		<-ctx.Done()
+		stop() // a second interrupt ends the process at once
+	}()
+	os.Exit(run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr, os.Getenv))
+}

@@ -1,0 +1,25 @@
+package cpu
+
+import "github.com/anepkg/anepkg/coreml/tensor"
+
+// The half-precision loops; each is replaced by a vector version where the
+// processor has one.
+var (
+	cvtHalf    = halfPortable   // widen fp16 bit patterns
+	roundHalf  = roundPortable  // round float32 to fp16 in place
+	narrowHalf = narrowPortable // round and store as bit patterns
+)
+
+func halfPortable(dst []float32, src []uint16) {
+	for k, x := range src {
+		dst[k] = tensor.F16ToF32(x)
+	}
+}
+
+func roundPortable(x []float32) { tensor.RoundF16Slice(x) }
+
+func narrowPortable(dst []uint16, src []float32) {
+	for k, x := range src {
+		dst[k] = tensor.F32ToF16(x)
+	}
+}

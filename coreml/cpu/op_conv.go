@@ -1,0 +1,225 @@
+package cpu
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/anepkg/anepkg/coreml/tensor"
+)
+
+var convOps = []opDef{
+	{name: "conv", since: 15, types: "fp16 fp32", build: buildConv,
+		doc: "cross-correlation of x [N, Cin, *D] with weight [Cout, Cin/groups, *K], 1 to 3 spatial dimensions; pad_type valid, custom, same or same_lower"},
+}
+
+// spatial are the constant arguments of convolutions and pools.
+type spatial struct {
+	strides, dilations []int
+	padType            string
+	pad                []int
+}
+
+// resolved is spatial for one input: per dimension the padding before, and
+// the output length.
+type resolved struct {
+	in, kernel, out, before, strides, dilations []int
+}
+
+func (b *builder) spatial() spatial {
+	var s spatial
+	s.strides, _ = b.intsConst("strides")
+	s.dilations, _ = b.intsConst("dilations")
+	s.padType = b.strConst("pad_type", "valid")
+	s.pad, _ = b.intsConst("pad")
+	switch s.padType {
+	case "valid", "custom", "same", "same_lower":
+	default:
+		b.failf("pad_type is %q, want valid, custom, same or same_lower", s.padType)
+	}
+	return s
+}
+
+func onesIfNil(x []int, n int) ([]int, error) {
+	if x == nil {
+		return slices.Repeat([]int{1}, n), nil
+	}
+	if len(x) != n {
+		return nil, fmt.Errorf("%v has %d elements, want one for each of %d spatial dimensions", x, len(x), n)
+	}
+	for _, v := range x {
+		if v < 1 {
+			return nil, fmt.Errorf("%v has an element below 1", x)
+		}
+	}
+	return x, nil
+}
+
+func (s spatial) resolve(in, kernel []int) (*resolved, error) {
+	n := len(in)
+	r := &resolved{in: in, kernel: kernel, out: make([]int, n), before: make([]int, n)}
+	var err error
+	if r.strides, err = onesIfNil(s.strides, n); err != nil {
+		return nil, fmt.Errorf("strides: %w", err)
+	}
+	if r.dilations, err = onesIfNil(s.dilations, n); err != nil {
+		return nil, fmt.Errorf("dilations: %w", err)
+	}
+	if s.padType == "custom" && len(s.pad) != 2*n {
+		return nil, fmt.Errorf("pad is %v, want %d numbers for pad_type custom", s.pad, 2*n)
+	}
+	for i := range n {
+		reach := (kernel[i]-1)*r.dilations[i] + 1
+		total := 0
+		switch s.padType {
+		case "custom":
+			r.before[i] = s.pad[2*i]
+			total = s.pad[2*i] + s.pad[2*i+1]
+		case "same", "same_lower":
+			out := (in[i] + r.strides[i] - 1) / r.strides[i]
+			total = max(0, (out-1)*r.strides[i]+reach-in[i])
+			r.before[i] = total / 2
+			if s.padType == "same_lower" {
+				r.before[i] = total - total/2
+			}
+		}
+		if total < 0 || in[i]+total < reach {
+			return nil, fmt.Errorf("dimension %d has %d elements with padding, the kernel reaches over %d", i, in[i]+total, reach)
+		}
+		r.out[i] = (in[i]+total-reach)/r.strides[i] + 1
+	}
+	return r, nil
+}
+
+// pointwise reports a kernel of one element that visits every position.
+func (r *resolved) pointwise() bool {
+	for i := range r.in {
+		if r.kernel[i] != 1 || r.strides[i] != 1 || r.out[i] != r.in[i] || r.before[i] != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+func buildConv(b *builder) kernel {
+	x, weight, bias := b.input("x"), b.input("weight"), b.optional("bias")
+	sp := b.spatial()
+	groups := b.intConst("groups", 1)
+	b.results(1)
+	return func(c *call) error {
+		v, w := c.in[x], c.in[weight]
+		if v.rank() < 3 || v.rank() > 5 || w.rank() != v.rank() {
+			return fmt.Errorf("x has shape %s, weight %s, want one rank of 3 to 5", tensor.ShapeString(v.shape), tensor.ShapeString(w.shape))
+		}
+		batch, cin, cout := v.shape[0], v.shape[1], w.shape[0]
+		if groups < 1 || cin != w.shape[1]*groups || cout%groups != 0 {
+			return fmt.Errorf("x has %d channels, weight has shape %s with %d groups", cin, tensor.ShapeString(w.shape), groups)
+		}
+		r, err := sp.resolve(v.shape[2:], w.shape[2:])
+		if err != nil {
+			return err
+		}
+		bv, err := c.bias(bias, cout)
+		if err != nil {
+			return err
+		}
+		dst := c.newFloat(0, append([]int{batch, cout}, r.out...))
+		src := c.f32(x)
+		m := w.floatMatrix()
+		if cin == groups && !r.pointwise() {
+			c.depthwise(dst, src, w, bv, r, batch, cout/groups)
+			return nil
+		}
+		c.convGroups(dst, src, m, bv, r, batch, cin, cout, groups)
+		return nil
+	}
+}
+
+// convGroups multiplies, for each batch and group, the group's rows of the
+// weight by the columns of x that each output position sees.
+func (c *call) convGroups(dst, src []float32, w weight, bias []float32, r *resolved, batch, cin, cout, groups int) {
+	pin, pout := product(r.in), product(r.out)
+	cg, og := cin/groups, cout/groups
+	taps := product(r.kernel)
+	var cols []float32
+	if !r.pointwise() {
+		cols = c.scratch(bounded([]int{cg, taps, pout}))
+	}
+	for n := range batch {
+		for g := range groups {
+			xs := src[(n*cin+g*cg)*pin : (n*cin+(g+1)*cg)*pin]
+			if cols != nil {
+				c.each(cg, 1, func(lo, hi int) {
+					for ch := lo; ch < hi; ch++ {
+						unfold(cols[ch*taps*pout:(ch+1)*taps*pout], xs[ch*pin:(ch+1)*pin], r)
+					}
+				})
+				xs = cols
+			}
+			y := dst[(n*cout+g*og)*pout : (n*cout+(g+1)*og)*pout]
+			c.mulRows(y, w, g*og, og, xs, pout, bias)
+		}
+	}
+}
+
+// unfold lays out, for each tap of the kernel, the elements of one channel
+// that each output position multiplies with it; 0 in the padding.
+func unfold(cols, x []float32, r *resolved) {
+	n := len(r.in)
+	pout := product(r.out)
+	instr := rowMajor(r.in)
+	last := n - 1
+	wout, step := r.out[last], r.strides[last]
+	for t := range product(r.kernel) {
+		tap := make([]int, n)
+		for d, rest := n-1, t; d >= 0; d-- {
+			tap[d] = rest%r.kernel[d]*r.dilations[d] - r.before[d]
+			rest /= r.kernel[d]
+		}
+		for row := range pout / max(1, wout) {
+			out := cols[t*pout+row*wout : t*pout+(row+1)*wout]
+			base, inside := 0, true
+			for d, rest := last-1, row; d >= 0; d-- {
+				i := rest%r.out[d]*r.strides[d] + tap[d]
+				rest /= r.out[d]
+				inside = inside && i >= 0 && i < r.in[d]
+				base += i * instr[d]
+			}
+			if !inside {
+				fill(out, 0)
+				continue
+			}
+			for k := range out {
+				i := k*step + tap[last]
+				if i < 0 || i >= r.in[last] {
+					out[k] = 0
+					continue
+				}
+				out[k] = x[base+i]
+			}
+		}
+	}
+}
+
+// depthwise convolves each channel with its own kernels.
+func (c *call) depthwise(dst, src []float32, w *value, bias []float32, r *resolved, batch, mult int) {
+	pin, pout, taps := product(r.in), product(r.out), product(r.kernel)
+	weights := c.wide(w)
+	cout := w.shape[0]
+	cin := cout / mult
+	c.each(batch*cin, max(1, mathGrain/max(1, taps*pout)), func(lo, hi int) {
+		cols := make([]float32, taps*pout)
+		for p := lo; p < hi; p++ {
+			n, ch := p/cin, p%cin
+			unfold(cols, src[p*pin:(p+1)*pin], r)
+			for o := ch * mult; o < (ch+1)*mult; o++ {
+				y := dst[(n*cout+o)*pout : (n*cout+o+1)*pout]
+				b := float32(0)
+				if bias != nil {
+					b = bias[o]
+				}
+				fill(y, b)
+				panel1(y, weights[o*taps:(o+1)*taps], cols, pout)
+			}
+		}
+	})
+}

@@ -1,0 +1,501 @@
+package cpu
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/anepkg/anepkg/coreml/tensor"
+)
+
+var shapeOps = []opDef{
+	{name: "reshape", since: 15, types: "every type", exact: true, build: buildReshape,
+		doc: "the same elements in another shape; -1 is inferred, 0 keeps the dimension"},
+	{name: "expand_dims", since: 15, types: "every type", exact: true, build: buildExpandDims,
+		doc: "dimensions of length 1 put in at axes, which index the result"},
+	{name: "squeeze", since: 15, types: "every type", exact: true, build: buildSqueeze,
+		doc: "dimensions of length 1 removed: those at axes, or all"},
+	{name: "transpose", since: 15, types: "every type", exact: true, build: buildTranspose,
+		doc: "result dimension i is dimension perm[i] of x"},
+	{name: "concat", since: 15, types: "every type", exact: true, build: buildConcat,
+		doc: "values one after the other along axis; interleave takes one slice of each in turn"},
+	{name: "stack", since: 15, types: "every type", exact: true, build: buildStack,
+		doc: "values along a new axis"},
+	{name: "split", since: 15, types: "every type", exact: true, build: buildSplit,
+		doc: "num_splits equal parts, or parts of split_sizes, along axis"},
+	{name: "tile", since: 15, types: "every type", exact: true, build: buildTile,
+		doc: "x repeated reps[i] times along dimension i"},
+	{name: "shape", since: 15, types: "int32 int16 uint16", exact: true, build: buildShape,
+		doc: "the dimensions of x"},
+}
+
+// dims reads an integer operand that may be computed at run time.
+func (c *call) dims(s slot) []int { return toInts(c.ints(s)) }
+
+func buildReshape(b *builder) kernel {
+	x, shape := b.input("x"), b.input("shape")
+	b.results(1)
+	return func(c *call) error {
+		v := c.in[x]
+		want, err := inferShape(v.shape, c.dims(shape))
+		if err != nil {
+			return err
+		}
+		c.alias(0, v, 0, want)
+		return nil
+	}
+}
+
+// inferShape resolves -1 and 0 in a reshape.
+func inferShape(from, to []int) ([]int, error) {
+	out := slices.Clone(to)
+	n, hole := 1, -1
+	for i, d := range out {
+		switch {
+		case d == 0 && i < len(from) && len(from) == len(to):
+			out[i] = from[i]
+		case d == -1 && hole < 0:
+			hole = i
+			continue
+		case d < 0:
+			return nil, fmt.Errorf("shape %v has the dimension %d", to, d)
+		}
+		n *= out[i]
+	}
+	total := product(from)
+	if hole >= 0 {
+		if n == 0 || total%n != 0 {
+			return nil, fmt.Errorf("x has shape %s, which does not fit %v", tensor.ShapeString(from), to)
+		}
+		out[hole] = total / n
+		return out, nil
+	}
+	if n != total {
+		return nil, fmt.Errorf("x has shape %s with %d elements, %v has %d", tensor.ShapeString(from), total, to, n)
+	}
+	return out, nil
+}
+
+func buildExpandDims(b *builder) kernel {
+	x := b.input("x")
+	axes, ok := b.intsConst("axes")
+	if !ok {
+		b.failf("argument \"axes\" is missing")
+	}
+	b.results(1)
+	return func(c *call) error {
+		v := c.in[x]
+		rank := v.rank() + len(axes)
+		over, err := reduceAxes(axes, rank)
+		if err != nil {
+			return err
+		}
+		out := make([]int, 0, rank)
+		next := 0
+		for i := range rank {
+			if len(axes) > 0 && over[i] {
+				out = append(out, 1)
+				continue
+			}
+			out = append(out, v.shape[next])
+			next++
+		}
+		c.alias(0, v, 0, out)
+		return nil
+	}
+}
+
+func buildSqueeze(b *builder) kernel {
+	x := b.input("x")
+	axes, ok := b.intsConst("axes")
+	b.results(1)
+	return func(c *call) error {
+		v := c.in[x]
+		over := make([]bool, v.rank())
+		if ok {
+			var err error
+			if over, err = reduceAxes(append([]int{}, axes...), v.rank()); err != nil {
+				return err
+			}
+		}
+		out := []int{}
+		for i, d := range v.shape {
+			switch {
+			case ok && over[i] && d != 1:
+				return fmt.Errorf("dimension %d of %s is not 1", i, tensor.ShapeString(v.shape))
+			case ok && over[i], !ok && d == 1:
+			default:
+				out = append(out, d)
+			}
+		}
+		c.alias(0, v, 0, out)
+		return nil
+	}
+}
+
+func buildTranspose(b *builder) kernel {
+	x := b.input("x")
+	perm, ok := b.intsConst("perm")
+	if !ok {
+		b.failf("argument \"perm\" is missing")
+	}
+	b.results(1)
+	return func(c *call) error {
+		v := c.in[x]
+		if len(perm) != v.rank() {
+			return fmt.Errorf("perm is %v, x has rank %d", perm, v.rank())
+		}
+		p := make([]int, len(perm))
+		seen := make([]bool, len(perm))
+		shape := make([]int, len(perm))
+		for i, a := range perm {
+			a, err := axisOf(a, v.rank())
+			if err != nil {
+				return err
+			}
+			if seen[a] {
+				return fmt.Errorf("perm %v names dimension %d twice", perm, a)
+			}
+			seen[a], p[i], shape[i] = true, a, v.shape[a]
+		}
+		if keepsOrder(v.shape, p) {
+			c.alias(0, v, 0, shape)
+			return nil
+		}
+		strides := rowMajor(v.shape)
+		ps := make([]int, len(p))
+		for i, a := range p {
+			ps[i] = strides[a]
+		}
+		c.strided(v, 0, shape, ps)
+		return nil
+	}
+}
+
+// keepsOrder reports whether a permutation moves only dimensions of length 1.
+func keepsOrder(shape, perm []int) bool {
+	last := -1
+	for _, a := range perm {
+		if shape[a] == 1 {
+			continue
+		}
+		if a < last {
+			return false
+		}
+		last = a
+	}
+	return true
+}
+
+// strided makes result 0 of the given shape from the elements of v that
+// start at off and lie strides apart.
+func (c *call) strided(v *value, off int, shape, strides []int) {
+	switch {
+	case v.f != nil || v.w != nil && v.dtype.IsFloat():
+		src := c.wide(v)
+		dst := c.newFloat(0, shape)
+		copyStrided(c, dst, src, off, shape, strides)
+	case v.h != nil:
+		copyStrided(c, c.newHalf(0, shape), v.h, off, shape, strides)
+	case v.s != nil:
+		s := make([]string, product(shape))
+		copyStrided(c, s, v.s, off, shape, strides)
+		c.out[0] = &value{shape: shape, s: s}
+	default:
+		copyStrided(c, c.newInt(0, shape), v.whole(), off, shape, strides)
+	}
+	c.out[0].dtype = v.dtype
+}
+
+// copyStrided fills dst, row-major of the given shape.
+func copyStrided[T any](c *call, dst, src []T, off int, shape, strides []int) {
+	if len(dst) == 0 {
+		return
+	}
+	shape, strides = mergeDims(shape, strides)
+	last := len(shape) - 1
+	n, step := shape[last], strides[last]
+	if step != 1 && last > 0 && strides[last-1] == 1 && n*shape[last-1] >= 64 {
+		copyTiles(c, dst, src, off, shape, strides)
+		return
+	}
+	rows := len(dst) / n
+	c.each(rows, max(1, parallelGrain/n), func(lo, hi int) {
+		for r := lo; r < hi; r++ {
+			at := off + rowOffset(r, shape[:last], strides)
+			d := dst[r*n : (r+1)*n]
+			if step == 1 {
+				copy(d, src[at:at+n])
+				continue
+			}
+			for k := range d {
+				d[k] = src[at]
+				at += step
+			}
+		}
+	})
+}
+
+// rowOffset is where row r, counted over the dimensions shape, begins.
+func rowOffset(r int, shape, strides []int) int {
+	at := 0
+	for d := len(shape) - 1; d >= 0; d-- {
+		at += r % shape[d] * strides[d]
+		r /= shape[d]
+	}
+	return at
+}
+
+// copyTiles transposes the last two dimensions in small squares, so that
+// both sides are read and written along cache lines.
+func copyTiles[T any](c *call, dst, src []T, off int, shape, strides []int) {
+	last := len(shape) - 1
+	m, n, step := shape[last-1], shape[last], strides[last]
+	const tile = 16
+	planes := len(dst) / (m * n)
+	bands := (m + tile - 1) / tile
+	c.each(planes*bands, max(1, parallelGrain/(tile*n)), func(lo, hi int) {
+		for t := lo; t < hi; t++ {
+			p, i0 := t/bands, t%bands*tile
+			base := off + rowOffset(p, shape[:last-1], strides)
+			i1 := min(m, i0+tile)
+			for j0 := 0; j0 < n; j0 += tile {
+				j1 := min(n, j0+tile)
+				for i := i0; i < i1; i++ {
+					d := dst[(p*m+i)*n:]
+					at := base + i + j0*step
+					for j := j0; j < j1; j++ {
+						d[j] = src[at]
+						at += step
+					}
+				}
+			}
+		}
+	})
+}
+
+// mergeDims drops dimensions of length 1 and joins neighbours that are
+// walked in equal steps.
+func mergeDims(shape, strides []int) (s, st []int) {
+	for i, d := range shape {
+		if d == 1 {
+			continue
+		}
+		if k := len(s) - 1; k >= 0 && st[k] == strides[i]*d {
+			s[k] *= d
+			st[k] = strides[i]
+			continue
+		}
+		s, st = append(s, d), append(st, strides[i])
+	}
+	if len(s) == 0 {
+		return []int{1}, []int{1}
+	}
+	return s, st
+}
+
+// joined describes the operands of concat and stack.
+type joined struct {
+	vals  []*value
+	axis  int
+	shape []int // of the result
+}
+
+func buildConcat(b *builder) kernel {
+	vals := b.variadic("values")
+	axis := b.intConst("axis", 0)
+	inter := b.boolConst("interleave", false)
+	b.results(1)
+	return func(c *call) error {
+		j := &joined{}
+		for _, s := range vals {
+			j.vals = append(j.vals, c.in[s])
+		}
+		first := j.vals[0]
+		a, err := axisOf(axis, first.rank())
+		if err != nil {
+			return err
+		}
+		j.axis, j.shape = a, slices.Clone(first.shape)
+		j.shape[a] = 0
+		for i, v := range j.vals {
+			if v.rank() != first.rank() {
+				return fmt.Errorf("values have shapes %s and %s", tensor.ShapeString(first.shape), tensor.ShapeString(v.shape))
+			}
+			for d := range v.shape {
+				if d != a && v.shape[d] != first.shape[d] {
+					return fmt.Errorf("value %d has shape %s, value 0 %s: they may differ only along axis %d", i, tensor.ShapeString(v.shape), tensor.ShapeString(first.shape), a)
+				}
+			}
+			if inter && v.shape[a] != first.shape[a] {
+				return errors.New("interleave wants values of one length along axis")
+			}
+			j.shape[a] += v.shape[a]
+		}
+		return c.join(j, inter)
+	}
+}
+
+// join copies the operands to their places in result 0.
+func (c *call) join(j *joined, interleave bool) error {
+	first := j.vals[0]
+	for _, v := range j.vals {
+		if v.dtype != first.dtype {
+			return fmt.Errorf("values are %s and %s, want one type", first.dtype, v.dtype)
+		}
+	}
+	allHalf := true
+	for _, v := range j.vals {
+		allHalf = allHalf && v.h != nil
+	}
+	switch {
+	case allHalf:
+		parts := make([][]uint16, len(j.vals))
+		for i, v := range j.vals {
+			parts[i] = v.h
+		}
+		joinParts(c.newHalf(0, j.shape), parts, j, interleave)
+	case first.isFloat():
+		parts := make([][]float32, len(j.vals))
+		for i, v := range j.vals {
+			parts[i] = c.wide(v)
+		}
+		joinParts(c.newFloat(0, j.shape), parts, j, interleave)
+	case first.s != nil:
+		return errors.New("strings cannot be joined")
+	default:
+		parts := make([][]int32, len(j.vals))
+		for i, v := range j.vals {
+			parts[i] = v.whole()
+		}
+		joinParts(c.newInt(0, j.shape), parts, j, interleave)
+	}
+	c.out[0].dtype = first.dtype
+	return nil
+}
+
+func joinParts[T any](dst []T, parts [][]T, j *joined, interleave bool) {
+	outer, n, inner := around(j.shape, j.axis)
+	at := 0
+	for o := range outer {
+		if interleave {
+			each := n / len(parts)
+			for k := range each {
+				for _, p := range parts {
+					at += copy(dst[at:], p[(o*each+k)*inner:(o*each+k+1)*inner])
+				}
+			}
+			continue
+		}
+		for i, p := range parts {
+			m := j.vals[i].shape[j.axis] * inner
+			at += copy(dst[at:], p[o*m:(o+1)*m])
+		}
+	}
+}
+
+func buildStack(b *builder) kernel {
+	vals := b.variadic("values")
+	axis := b.intConst("axis", 0)
+	b.results(1)
+	return func(c *call) error {
+		j := &joined{}
+		first := c.in[vals[0]]
+		a, err := axisOf(axis, first.rank()+1)
+		if err != nil {
+			return err
+		}
+		for i, s := range vals {
+			v := *c.in[s]
+			if !sameShape(v.shape, first.shape) {
+				return fmt.Errorf("value %d has shape %s, value 0 %s", i, tensor.ShapeString(v.shape), tensor.ShapeString(first.shape))
+			}
+			v.shape = slices.Insert(slices.Clone(v.shape), a, 1)
+			j.vals = append(j.vals, &v)
+		}
+		j.axis, j.shape = a, slices.Clone(j.vals[0].shape)
+		j.shape[a] = len(vals)
+		return c.join(j, false)
+	}
+}
+
+func buildSplit(b *builder) kernel {
+	x := b.input("x")
+	axis := b.intConst("axis", 0)
+	num := b.intConst("num_splits", 0)
+	sizes, given := b.intsConst("split_sizes")
+	return func(c *call) error {
+		v := c.in[x]
+		a, err := axisOf(axis, v.rank())
+		if err != nil {
+			return err
+		}
+		parts := sizes
+		if !given {
+			if num <= 0 || v.shape[a]%num != 0 {
+				return fmt.Errorf("x has %d elements along axis %d, which is no multiple of num_splits %d", v.shape[a], a, num)
+			}
+			parts = slices.Repeat([]int{v.shape[a] / num}, num)
+		}
+		sum := 0
+		for _, n := range parts {
+			if n < 0 {
+				return fmt.Errorf("split_sizes %v has a negative size", parts)
+			}
+			sum += n
+		}
+		if sum != v.shape[a] || len(parts) != len(c.out) {
+			return fmt.Errorf("split_sizes %v for %d results, x has %d elements along axis %d", parts, len(c.out), v.shape[a], a)
+		}
+		at := 0
+		for i, n := range parts {
+			begin := make([]int, v.rank())
+			size := slices.Clone(v.shape)
+			begin[a], size[a] = at, n
+			c.slice(i, v, begin, size, nil)
+			at += n
+		}
+		return nil
+	}
+}
+
+func buildTile(b *builder) kernel {
+	x, reps := b.input("x"), b.input("reps")
+	b.results(1)
+	return func(c *call) error {
+		v, r := c.in[x], c.dims(reps)
+		if len(r) != v.rank() {
+			return fmt.Errorf("reps is %v, x has rank %d", r, v.rank())
+		}
+		shape, big, strides := make([]int, 0, len(r)), make([]int, 0, 2*len(r)), make([]int, 0, 2*len(r))
+		st := rowMajor(v.shape)
+		for i, n := range r {
+			if n <= 0 {
+				return fmt.Errorf("reps is %v, want numbers above 0", r)
+			}
+			shape = append(shape, n*v.shape[i])
+			big = append(big, n, v.shape[i])
+			strides = append(strides, 0, st[i])
+		}
+		bounded(shape)
+		if sameShape(shape, v.shape) {
+			c.alias(0, v, 0, shape)
+			return nil
+		}
+		c.strided(v, 0, big, strides)
+		c.out[0].shape = shape
+		return nil
+	}
+}
+
+func buildShape(b *builder) kernel {
+	x := b.input("x")
+	b.results(1)
+	return func(c *call) error {
+		dst := c.newInt(0, []int{c.in[x].rank()})
+		for i, d := range c.in[x].shape {
+			dst[i] = int32(d)
+		}
+		return nil
+	}
+}

@@ -1,0 +1,174 @@
+package cpu
+
+import (
+	"fmt"
+	"math/bits"
+
+	"github.com/anepkg/anepkg/coreml/tensor"
+)
+
+// lutWeight is a palettized constant: indices into tables of 2^n entries,
+// one table for each block of indices. An entry is one number, or a vector
+// of them laid out along one axis of the result.
+type lutWeight struct {
+	idx        packed
+	bits       int // of an index
+	rows, cols int // of the result
+	idxCols    int // indices in a row of idx
+	groups     *groups
+	table      []float32 // [group][2^n][vec]
+	size       int       // entries in a table
+	vec        int       // length of a vector
+	axis       int       // along which vectors lie
+	inner      int       // elements after the vector axis, when it is not 0
+}
+
+// newLUT makes a palettized constant. The table has the shape
+// [g0, ..., gk-1, 2^n, vec] for indices [s0, ..., sk-1], si a multiple of gi.
+func newLUT(idx packed, table *value, axis int) (*lutWeight, []int, error) {
+	k := len(idx.shape)
+	if table.rank() != k+2 {
+		return nil, nil, fmt.Errorf("lut has shape %s, want rank %d for indices %s", tensor.ShapeString(table.shape), k+2, tensor.ShapeString(idx.shape))
+	}
+	g, err := newGroups(idx.shape, table.shape[:k])
+	if err != nil {
+		return nil, nil, err
+	}
+	n := table.shape[k]
+	if n < 2 || n > 256 || n&(n-1) != 0 {
+		return nil, nil, fmt.Errorf("lut has %d entries, want 2, 4, 8, 16, 64 or 256", n)
+	}
+	w := &lutWeight{idx: idx, bits: idx.dtype.Bits(), groups: g, size: n, vec: table.shape[k+1], table: table.wide()}
+	if w.vec < 1 {
+		return nil, nil, fmt.Errorf("lut has vectors of %d numbers", w.vec)
+	}
+	if entry := bits.Len(uint(n)) - 1; entry != w.bits {
+		if w.bits != 8 || !idx.below(n) {
+			return nil, nil, fmt.Errorf("indices have %d bits, a lut of %d entries wants %d", w.bits, n, entry)
+		}
+	}
+	shape := append([]int{}, idx.shape...)
+	if w.vec > 1 {
+		if w.axis, err = axisOf(axis, k); err != nil {
+			return nil, nil, fmt.Errorf("vector_axis: %w", err)
+		}
+		shape[w.axis] *= w.vec
+		w.inner = product(shape[w.axis+1:])
+	}
+	w.rows, w.cols = matrixDims(shape)
+	_, w.idxCols = matrixDims(idx.shape)
+	return w, shape, nil
+}
+
+// below reports whether every 8-bit index is less than n.
+func (p packed) below(n int) bool {
+	for _, x := range p.data {
+		if int(x) >= n {
+			return false
+		}
+	}
+	return true
+}
+
+func (w *lutWeight) dims() (int, int) { return w.rows, w.cols }
+
+func (w *lutWeight) row(dst []float32, r int) {
+	if w.vec > 1 {
+		w.vectorRow(dst, r)
+		return
+	}
+	base, start := w.groups.base(r), 0
+	for _, s := range w.groups.segs {
+		t := w.table[(base+s.off)*w.size:][:w.size]
+		lookup(dst[start:s.end], w.idx.data, w.bits, r*w.cols+start, t)
+		start = s.end
+	}
+}
+
+// vectorRow writes a row of a constant whose table entries are vectors.
+func (w *lutWeight) vectorRow(dst []float32, r int) {
+	along := w.axis == 0 && len(w.idx.shape) > 1 // vectors lie across rows
+	ir, comp := r, 0
+	if along {
+		ir, comp = r/w.vec, r%w.vec
+	}
+	base, start := w.groups.base(ir), 0
+	for _, s := range w.groups.segs {
+		t := w.table[(base+s.off)*w.size*w.vec:]
+		for k := start; k < s.end; k++ {
+			x := int(index(w.idx.data, w.bits, ir*w.idxCols+k)) * w.vec
+			if along {
+				dst[k] = t[x+comp]
+				continue
+			}
+			at := k/w.inner*w.vec*w.inner + k%w.inner
+			for v := range w.vec {
+				dst[at+v*w.inner] = t[x+v]
+			}
+		}
+		start = s.end
+	}
+}
+
+// index reads one n-bit index of a stream, least significant bit first.
+func index(data []byte, n, k int) uint32 {
+	bit := k * n
+	x := uint32(data[bit>>3])
+	if bit&7+n > 8 {
+		x |= uint32(data[bit>>3+1]) << 8
+	}
+	return x >> (bit & 7) & (1<<n - 1)
+}
+
+// lookup writes t[index] for len(dst) indices from index first on.
+func lookup(dst []float32, data []byte, n, first int, t []float32) {
+	k := 0
+	for k < len(dst) && (first+k)*n&7 != 0 {
+		dst[k] = t[index(data, n, first+k)]
+		k++
+	}
+	if k == len(dst) {
+		return
+	}
+	src := data[(first+k)*n>>3:]
+	switch n {
+	case 8:
+		if len(t) == 256 {
+			t := (*[256]float32)(t)
+			for j, x := range src[:len(dst)] {
+				dst[j] = t[x]
+			}
+			return
+		}
+		for j, x := range src[:len(dst)] {
+			dst[j] = t[x]
+		}
+		return
+	case 6:
+		t := (*[64]float32)(t)
+		for ; k+4 <= len(dst); k += 4 {
+			x := uint32(src[0]) | uint32(src[1])<<8 | uint32(src[2])<<16
+			src = src[3:]
+			d := dst[k : k+4 : k+4]
+			d[0], d[1], d[2], d[3] = t[x&63], t[x>>6&63], t[x>>12&63], t[x>>18&63]
+		}
+	case 4:
+		t := (*[16]float32)(t)
+		for ; k+2 <= len(dst); k += 2 {
+			x := src[0]
+			src = src[1:]
+			dst[k], dst[k+1] = t[x&15], t[x>>4]
+		}
+	case 2:
+		t := (*[4]float32)(t)
+		for ; k+4 <= len(dst); k += 4 {
+			x := src[0]
+			src = src[1:]
+			d := dst[k : k+4 : k+4]
+			d[0], d[1], d[2], d[3] = t[x&3], t[x>>2&3], t[x>>4&3], t[x>>6]
+		}
+	}
+	for ; k < len(dst); k++ {
+		dst[k] = t[index(data, n, first+k)]
+	}
+}
