@@ -50,6 +50,10 @@ func (t *tool) checksCommand() *cli.Command {
 				t.writeJSON("anepkg.checks/1", out)
 				return nil
 			}
+			if t.global.format == "markdown" {
+				t.printf("%s", checksMarkdown(out.Checks))
+				return nil
+			}
 			st := t.style(t.stdoutTTY)
 			tb := table{}
 			tb.head(st, "id", "severity", "finds")

@@ -99,6 +99,7 @@ func (t *tool) commandTable() []*cli.Command {
 		t.statesCommand(),
 		t.layersCommand(),
 		t.milCommand(),
+		t.opsCommand(),
 		t.tokenizeCommand(),
 		t.detokenizeCommand(),
 		t.runCommand(),
@@ -145,8 +146,11 @@ func (t *tool) globalFlags() []cli.Flag {
 func (t *tool) checked(name string, action cli.ActionFunc) cli.ActionFunc {
 	return func(c *cli.Context) error {
 		allowed := []string{"text", "json"}
-		if name == "validate" {
+		switch name {
+		case "validate":
 			allowed = validateFormats
+		case "checks", "ops":
+			allowed = []string{"text", "json", "markdown"}
 		}
 		switch f := t.global.format; {
 		case f == "" && t.global.json:

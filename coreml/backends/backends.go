@@ -43,6 +43,12 @@ func Names() []string {
 	return names
 }
 
+// OpInfo describes an op of the CPU engine.
+type OpInfo = cpu.OpInfo
+
+// Ops lists the ops that the CPU engine executes, sorted by name.
+func Ops() []OpInfo { return cpu.Ops() }
+
 // New makes the backend called name; Auto and "" mean the best one. A
 // backend that this build lacks is an error of class diag.Unsupported, an
 // unknown name one of class diag.Usage.

@@ -59,6 +59,11 @@ func (b *builder) bind(name string, bd mil.Binding) slot {
 			b.pos = bd.Pos
 			return 0
 		}
+		if b.lo.types[id].IsState() {
+			b.failf("%s = %q is a state, want a value that read_state gives", name, bd.Ref)
+			b.pos = bd.Pos
+			return 0
+		}
 	}
 	b.n.ins = append(b.n.ins, id)
 	return slot(len(b.n.ins) - 1)
@@ -111,20 +116,26 @@ func (b *builder) constant(name string) *value {
 		b.failf("argument %q has %d values, want one", name, len(bs))
 		return nil
 	}
-	if v := bs[0].Value; v != nil {
+	return b.constOf(name, bs[0])
+}
+
+// constOf returns the value of one binding of an operand, which must be known
+// at load time.
+func (b *builder) constOf(name string, bd mil.Binding) *value {
+	if v := bd.Value; v != nil {
 		c, err := b.literal(v)
 		if err != nil {
 			b.failf("%s: %w", name, err)
 		}
 		return c
 	}
-	id, ok := b.lo.ids[bs[0].Ref]
+	id, ok := b.lo.ids[bd.Ref]
 	if !ok {
-		b.failf("%s = %q is not defined before this line", name, bs[0].Ref)
+		b.failf("%s = %q is not defined before this line", name, bd.Ref)
 		return nil
 	}
 	if b.lo.consts[id] == nil {
-		b.failf("%s = %q must be a constant", name, bs[0].Ref)
+		b.failf("%s = %q must be a constant", name, bd.Ref)
 		return nil
 	}
 	return b.lo.consts[id]

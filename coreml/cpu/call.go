@@ -63,7 +63,7 @@ func (c *call) scratch(n int) []float32 {
 func (c *call) ints(s slot) []int32 { return c.in[s].whole() }
 
 // whole returns the elements of an integer or bool value; a compressed one
-// is unpacked once and kept.
+// is unpacked once and kept. Any other value ends the op with an error.
 func (v *value) whole() []int32 {
 	if v.i == nil && v.w != nil {
 		if p, ok := v.w.(packed); ok {
@@ -71,12 +71,16 @@ func (v *value) whole() []int32 {
 			intsFromBytes(v.i, p.dtype, p.data)
 		}
 	}
+	if v.i == nil {
+		panic(fmt.Errorf("an operand is %s, want integers or bool", v.dtype))
+	}
 	return v.i
 }
 
 // newFloat makes result i of a float type: its float32 elements are
 // undefined until the kernel writes them.
 func (c *call) newFloat(i int, shape []int) []float32 {
+	c.declares(i, true)
 	n := bounded(shape)
 	b := c.s.arena.float(n)
 	c.out[i] = &value{dtype: c.outDType(i, tensor.FP32), shape: shape, f: b.f[:n], buf: b}
@@ -93,10 +97,25 @@ func (c *call) newHalf(i int, shape []int) []uint16 {
 
 // newInt makes result i of an integer type or bool.
 func (c *call) newInt(i int, shape []int) []int32 {
+	c.declares(i, false)
 	n := bounded(shape)
 	b := c.s.arena.ints(n)
 	c.out[i] = &value{dtype: c.outDType(i, tensor.Int32), shape: shape, i: b.i[:n], buf: b}
 	return b.i[:n]
+}
+
+// declares ends the op with an error when result i is declared as an integer
+// but computed as a float, or the other way round.
+func (c *call) declares(i int, float bool) {
+	d := c.outDType(i, tensor.Invalid)
+	if d == tensor.Invalid || d.IsFloat() == float && d != tensor.String {
+		return
+	}
+	kind := "integers"
+	if float {
+		kind = "floats"
+	}
+	panic(diag.Errorf(diag.Pos{}, diag.Mismatch, "result %q holds %s, the program declares %s", c.n.op.Outputs[i].Name, kind, d))
 }
 
 // outDType is the declared element type of result i.
@@ -110,9 +129,15 @@ func (c *call) outDType(i int, def tensor.DType) tensor.DType {
 }
 
 // alias makes result i share the elements [off, off+product(shape)) of an
-// operand.
+// operand; of a view always all of them.
 func (c *call) alias(i int, v *value, off int, shape []int) {
 	o := &value{dtype: v.dtype, shape: shape, dict: v.dict}
+	if v.view != nil {
+		o.view, o.buf = v.view, v.buf
+		o.buf.retain()
+		c.out[i] = o
+		return
+	}
 	n := product(shape)
 	switch {
 	case v.f != nil:

@@ -114,6 +114,9 @@ func (v *value) toTensor() (*tensor.Tensor, error) {
 	if v.s != nil || v.dict != nil {
 		return nil, fmt.Errorf("a value of type %s cannot leave the engine", v.dtype)
 	}
+	if v.view != nil {
+		v = v.view.copy(v)
+	}
 	t := tensor.New(v.dtype, v.shape...)
 	le := binary.LittleEndian
 	switch {

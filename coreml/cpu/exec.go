@@ -113,6 +113,9 @@ func (s *session) checkInput(name string, typ mil.Type, t *tensor.Tensor) error 
 	if err := t.Check(); err != nil {
 		return s.usage("input %q: %w", name, err)
 	}
+	if !t.DType.IsFloat() && !t.DType.IsInt() && t.DType != tensor.Bool {
+		return s.usage("input %q is of type %s, which the CPU engine does not take", name, t.DType)
+	}
 	if f := s.fn.Input(name); f != nil && len(f.Enumerated) > 0 {
 		if !slices.ContainsFunc(f.Enumerated, func(e []int) bool { return slices.Equal(e, t.Shape) }) {
 			return s.usage("input %q has shape %s, function %s allows %v", name, tensor.ShapeString(t.Shape), s.fn.Name, f.Enumerated)
@@ -227,6 +230,9 @@ func (s *session) exec(c *call) (err error) {
 		}
 		c.tmp = c.tmp[:0]
 	}()
+	if !c.n.def.views {
+		c.settle()
+	}
 	if err := c.n.kern(c); err != nil {
 		var de *diag.Error
 		if errors.As(err, &de) && !de.Pos.IsZero() || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {

@@ -1,13 +1,16 @@
 package cpu
 
+import "sync"
+
 // The inner loops of matrix products; vector versions replace them where the
 // processor has them. All sums are in float32, rows are independent, and the
 // order of additions does not depend on the number of workers.
 var (
-	dot     = dotPortable
-	panel4  = panel4Portable
-	panel1  = panel1Portable
-	dotHalf = dotHalfPortable
+	dot      = dotPortable
+	dotHalf  = dotHalfPortable
+	tile4    = tile4Portable
+	axpyHalf = axpyHalfPortable
+	kernels  = "portable" // which loops are in use, for reports
 )
 
 // dotPortable returns the sum of a[k]*b[k].
@@ -34,21 +37,28 @@ func dotHalfPortable(a []uint16, b []float32) float32 {
 	var s float32
 	for len(a) > 0 {
 		n := min(len(a), len(buf))
-		cvtHalf(buf[:n], a[:n])
-		s += dot(buf[:n], b[:n])
+		halfPortable(buf[:n], a[:n])
+		s += dotPortable(buf[:n], b[:n])
 		a, b = a[n:], b[n:]
 	}
 	return s
 }
 
-// panel4Portable adds four rows of w times x to four rows of y:
-// y[i][t] += sum over k of w[i][k]*x[k][t], where x has rows of n elements.
-func panel4Portable(y0, y1, y2, y3, w0, w1, w2, w3, x []float32, n int) {
-	y0, y1, y2, y3 = y0[:n], y1[:n], y2[:n], y3[:n]
-	w1, w2, w3 = w1[:len(w0)], w2[:len(w0)], w3[:len(w0)]
-	for k, a0 := range w0 {
-		a1, a2, a3 := w1[k], w2[k], w3[k]
-		row := x[k*n : k*n+n]
+// tileCols is the number of columns that a tile works on at a time. The right
+// side of a product is packed for it: for each tileCols columns all its rows
+// one after the other, the last columns filled up with zeros.
+const tileCols = 16
+
+// tile4Portable adds four rows of w times x to four rows of y:
+// y[i][t] += sum over q of w[i][q]*x[q][t] for tileCols columns t and q < k.
+// ys and ws are the distances of rows; x is packed.
+func tile4Portable(y []float32, ys int, w []float32, ws int, x []float32, k int) {
+	const n = tileCols
+	y0, y1, y2, y3 := y[:n], y[ys:ys+n], y[2*ys:2*ys+n], y[3*ys:3*ys+n]
+	w0, w1, w2, w3 := w[:k], w[ws:ws+k], w[2*ws:2*ws+k], w[3*ws:3*ws+k]
+	for i, a0 := range w0 {
+		a1, a2, a3 := w1[i], w2[i], w3[i]
+		row := x[i*n : i*n+n]
 		for t, v := range row {
 			y0[t] += a0 * v
 			y1[t] += a1 * v
@@ -58,13 +68,65 @@ func panel4Portable(y0, y1, y2, y3, w0, w1, w2, w3, x []float32, n int) {
 	}
 }
 
-// panel1Portable is panel4 for one row.
-func panel1Portable(y, w, x []float32, n int) {
-	y = y[:n]
-	for k, a := range w {
-		row := x[k*n : k*n+n]
-		for t, v := range row {
-			y[t] += a * v
+// axpyHalfPortable adds w[k]*x[k] to y for rows x[k] of fp16 that lie xs
+// apart and are as long as y.
+func axpyHalfPortable(y, w []float32, x []uint16, xs int) {
+	var buf [256]float32
+	for t := 0; t < len(y); t += len(buf) {
+		n := min(len(y)-t, len(buf))
+		for k, a := range w {
+			halfPortable(buf[:n], x[k*xs+t:k*xs+t+n])
+			axpy(y[t:t+n], a, buf[:n])
+		}
+	}
+}
+
+// axpy adds a*x to y.
+func axpy(y []float32, a float32, x []float32) {
+	y = y[:len(x)]
+	for t, v := range x {
+		y[t] += a * v
+	}
+}
+
+// packedSize is the number of elements of k rows of n columns when packed.
+func packedSize(k, n int) int { return (n + tileCols - 1) / tileCols * tileCols * k }
+
+// pack writes k rows of n columns of x, xs apart, as tile4 wants them.
+func pack(dst, x []float32, xs, k, n int) {
+	for t := 0; t < n; t += tileCols {
+		m := min(tileCols, n-t)
+		for q := range k {
+			row := dst[q*tileCols : (q+1)*tileCols]
+			clear(row[copy(row, x[q*xs+t:q*xs+t+m]):])
+		}
+		dst = dst[k*tileCols:]
+	}
+}
+
+// mulAdd adds m rows of w times x to m rows of y: columns [0, n), terms
+// [from, to) of x, which is packed and has k terms; w begins at term from.
+func mulAdd(y []float32, ys int, w []float32, ws int, x []float32, k, n, from, to, m int) {
+	var edge [4 * tileCols]float32
+	for t := 0; t < n; t += tileCols {
+		xt := x[t*k+from*tileCols : t*k+to*tileCols]
+		cols := min(tileCols, n-t)
+		i := 0
+		for ; i+4 <= m; i += 4 {
+			if cols == tileCols {
+				tile4(y[i*ys+t:], ys, w[i*ws:], ws, xt, to-from)
+				continue
+			}
+			clear(edge[:])
+			tile4(edge[:], tileCols, w[i*ws:], ws, xt, to-from)
+			for r := range 4 {
+				axpy(y[(i+r)*ys+t:], 1, edge[r*tileCols:r*tileCols+cols])
+			}
+		}
+		for ; i < m; i++ {
+			for q, a := range w[i*ws : i*ws+to-from] {
+				axpy(y[i*ys+t:], a, xt[q*tileCols:q*tileCols+cols])
+			}
 		}
 	}
 }
@@ -76,7 +138,10 @@ func (c *call) mulRows(y []float32, w weight, first, rows int, x []float32, n in
 	_, k := w.dims()
 	grain := max(1, (1<<15)/max(1, k*n))
 	if n > 1 {
-		grain = (grain + 3) &^ 3
+		grain = (grain + panelRows - 1) / panelRows * panelRows
+		xp := c.scratch(packedSize(k, n))
+		pack(xp, x, n, k, n)
+		x = xp
 	}
 	c.each(rows, grain, func(lo, hi int) {
 		if n == 1 {
@@ -87,30 +152,43 @@ func (c *call) mulRows(y []float32, w weight, first, rows int, x []float32, n in
 	})
 }
 
-// rowOf returns row r of w: the stored elements when they are float32, else
-// buf filled with them.
-func rowOf(w weight, r int, buf []float32) []float32 {
-	if d, ok := w.(dense); ok && d.v.f != nil {
-		return d.v.f[r*d.cols : (r+1)*d.cols]
-	}
-	w.row(buf, r)
-	return buf
+// dotter is a weight that multiplies a row without writing it out.
+type dotter interface {
+	dotRow(x []float32, r int, buf []float32) float32
 }
+
+func (d dense) dotRow(x []float32, r int, _ []float32) float32 {
+	if d.v.f != nil {
+		return dot(d.v.f[r*d.cols:(r+1)*d.cols], x)
+	}
+	return dotHalf(d.v.h[r*d.cols:(r+1)*d.cols], x)
+}
+
+// rowPool keeps the workers' scratch rows.
+var rowPool = sync.Pool{New: func() any { return new([]float32) }}
+
+func takeRow(n int) []float32 {
+	p := rowPool.Get().(*[]float32)
+	if cap(*p) < n {
+		*p = make([]float32, n)
+	}
+	return (*p)[:n]
+}
+
+func giveRow(x []float32) { rowPool.Put(&x) }
 
 func mulVec(y []float32, w weight, first, lo, hi int, x []float32, bias []float32) {
 	_, k := w.dims()
-	d, isDense := w.(dense)
-	half := isDense && d.v.h != nil
-	var buf []float32
-	if !isDense {
-		buf = make([]float32, k)
-	}
+	d, direct := w.(dotter)
+	buf := takeRow(k)
+	defer giveRow(buf)
 	for r := lo; r < hi; r++ {
 		var s float32
-		if half {
-			s = dotHalf(d.v.h[(first+r)*k:(first+r+1)*k], x)
+		if direct {
+			s = d.dotRow(x, first+r, buf)
 		} else {
-			s = dot(rowOf(w, first+r, buf), x)
+			w.row(buf, first+r)
+			s = dot(buf, x)
 		}
 		if bias != nil {
 			s += bias[first+r]
@@ -119,26 +197,41 @@ func mulVec(y []float32, w weight, first, lo, hi int, x []float32, bias []float3
 	}
 }
 
+// A panel is this many rows of a weight, written out; it meets panelDepth
+// packed rows of x at a time, which the first-level cache holds.
+const (
+	panelRows  = 8
+	panelDepth = 256
+)
+
+// mulPanel computes rows [lo, hi) of y; x is packed.
 func mulPanel(y []float32, w weight, first, lo, hi int, x []float32, n int, bias []float32) {
 	_, k := w.dims()
-	buf := make([]float32, 4*k)
-	for r := lo; r < hi; r += 4 {
-		m := min(4, hi-r)
-		var rows [4][]float32
+	d, isDense := w.(dense)
+	stored := isDense && d.v.f != nil
+	var buf []float32
+	if !stored {
+		buf = takeRow(panelRows * k)
+		defer giveRow(buf)
+	}
+	for r := lo; r < hi; r += panelRows {
+		m := min(panelRows, hi-r)
+		rows := buf
+		if stored {
+			rows = d.v.f[(first+r)*k:]
+		}
 		for i := range m {
-			rows[i] = rowOf(w, first+r+i, buf[i*k:(i+1)*k])
+			if !stored {
+				w.row(buf[i*k:(i+1)*k], first+r+i)
+			}
 			b := float32(0)
 			if bias != nil {
 				b = bias[first+r+i]
 			}
 			fill(y[(r+i)*n:(r+i+1)*n], b)
 		}
-		if m == 4 {
-			panel4(y[r*n:(r+1)*n], y[(r+1)*n:(r+2)*n], y[(r+2)*n:(r+3)*n], y[(r+3)*n:(r+4)*n], rows[0], rows[1], rows[2], rows[3], x, n)
-			continue
-		}
-		for i := range m {
-			panel1(y[(r+i)*n:(r+i+1)*n], rows[i], x, n)
+		for q := 0; q < k; q += panelDepth {
+			mulAdd(y[r*n:], n, rows[q:], k, x, k, n, q, min(q+panelDepth, k), m)
 		}
 	}
 }

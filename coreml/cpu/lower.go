@@ -28,6 +28,9 @@ type node struct {
 	// result is written to before it is read again, so that it may be updated
 	// in place; "" when that is not so.
 	toState string
+	// mask is the value that is added to a matmul's result before a softmax;
+	// -1 when there is none.
+	mask int
 }
 
 // block is a lowered nested block of control flow.
@@ -183,7 +186,7 @@ func (lo *lowerer) op(op *mil.Op) *diag.Error {
 		}
 	}
 	def := opTable[op.Type]
-	b := &builder{lo: lo, op: op, n: &node{op: op, def: def}}
+	b := &builder{lo: lo, op: op, n: &node{op: op, def: def, mask: -1}}
 	kern := def.build(b)
 	if b.err != nil {
 		var de *diag.Error
@@ -318,6 +321,9 @@ func (lo *lowerer) fold(n *node) *diag.Error {
 	}
 	for i, id := range n.outs {
 		v := c.out[i]
+		if v.view != nil {
+			v = c.dense(v)
+		}
 		if v.f != nil && v.buf != nil && len(v.f) == 1 { // let a pooled buffer of 64 go
 			v.f = []float32{v.f[0]}
 		}
@@ -344,6 +350,79 @@ func (lo *lowerer) results() {
 func (lo *lowerer) liveness() {
 	markLast(lo.nodes, lo.outs, func(int) bool { return true })
 	lo.markStateUpdates()
+	lo.markMasks()
+}
+
+// markMasks finds matmul, perhaps scaled, then add, then softmax along the
+// last axis, where each result is used once: attention scores and their mask.
+func (lo *lowerer) markMasks() {
+	made := map[int]int{} // value id -> index of its node
+	uses := map[int]int{}
+	for i, n := range lo.nodes {
+		for _, id := range n.ins {
+			uses[id]++
+		}
+		for _, id := range n.outs {
+			made[id] = i
+		}
+	}
+	for _, id := range lo.outs {
+		uses[id]++
+	}
+	source := func(id int, types ...string) *node {
+		if i, ok := made[id]; ok && uses[id] == 1 && slices.Contains(types, lo.nodes[i].op.Type) {
+			return lo.nodes[i]
+		}
+		return nil
+	}
+	for _, soft := range lo.nodes {
+		if soft.op.Type != "softmax" || len(soft.ins) == 0 || !lo.lastAxis(soft.op) {
+			continue
+		}
+		add := source(soft.ins[0], "add")
+		if add == nil {
+			continue
+		}
+		for side := range 2 {
+			scores := source(add.ins[side], "matmul", "mul", "real_div")
+			if scores != nil && scores.op.Type != "matmul" {
+				scores = lo.unscaled(scores, source)
+			}
+			mask := add.ins[1-side]
+			at, computed := made[mask]
+			if scores != nil && (!computed || at < made[scores.outs[0]]) {
+				scores.mask = mask
+			}
+		}
+	}
+}
+
+// unscaled returns the matmul behind a multiplication or division by one
+// positive constant, or nil.
+func (lo *lowerer) unscaled(n *node, source func(int, ...string) *node) *node {
+	for side := range 2 {
+		c := lo.consts[n.ins[1-side]]
+		if c == nil || c.size() != 1 || c.num(0) <= 0 || n.op.Type == "real_div" && side == 1 {
+			continue
+		}
+		return source(n.ins[side], "matmul")
+	}
+	return nil
+}
+
+// lastAxis reports whether an op's axis is the last one.
+func (lo *lowerer) lastAxis(op *mil.Op) bool {
+	rank := len(op.Outputs[0].Type.Shape)
+	for _, b := range op.Operand("axis") {
+		v := b.Value
+		if v == nil {
+			c := lo.consts[lo.ids[b.Ref]]
+			return c != nil && c.size() == 1 && (c.num(0) == -1 || int(c.num(0)) == rank-1)
+		}
+		i, ok := v.Int()
+		return ok && (i == -1 || i == rank-1)
+	}
+	return true
 }
 
 // markLast walks backwards: the first use met of a value is its last. Values

@@ -166,6 +166,9 @@ func arith(name, doc string, ff loop[float32, float32], fi func(a, b int32) int3
 			if err := sameTypes(c.in[x], c.in[y]); err != nil {
 				return err
 			}
+			if c.in[x].isFloat() != isFloat {
+				return fmt.Errorf("x is %s and the result is declared as %s", c.in[x].dtype, d)
+			}
 			p, err := newBroadcast(c.in[x].shape, c.in[y].shape)
 			if err != nil {
 				return err

@@ -90,8 +90,11 @@ func buildLUT(b *builder) kernel {
 		return nil
 	}
 	idx, err := indices.stream()
-	if err == nil && shape != nil {
+	switch {
+	case err == nil && shape != nil:
 		idx, lut, err = flatLUT(idx, lut, toInts(shape.whole()))
+	case err == nil:
+		err = lutFits(indices.dtype, lut)
 	}
 	if err != nil {
 		b.failf("indices: %w", err)
@@ -103,6 +106,18 @@ func buildLUT(b *builder) kernel {
 		return nil
 	}
 	return constKernel(weightValue(lut.dtype, out, w))
+}
+
+// lutFits reports a table [..., entries, vector] that has not an entry for
+// each index of the type d. Bytes may use a part of their range.
+func lutFits(d tensor.DType, lut *value) error {
+	if lut.rank() < 2 || !d.IsSubByte() {
+		return nil
+	}
+	if n := lut.shape[lut.rank()-2]; n != 1<<d.Bits() {
+		return fmt.Errorf("%s wants a lut of %d entries, lut has shape %s", d, 1<<d.Bits(), tensor.ShapeString(lut.shape))
+	}
+	return nil
 }
 
 // flatLUT brings the form of ios16, a flat stream of bytes and a table of one
@@ -303,6 +318,9 @@ func buildLUTSparse(b *builder) kernel {
 	}
 	bits, err := mask.maskBits()
 	var full *value
+	if err == nil {
+		err = lutFits(data.dtype, lut)
+	}
 	if err == nil {
 		full, err = scatterMask(bits, data.wide(), mask.shape)
 	}

@@ -218,7 +218,9 @@ func (c *call) depthwise(dst, src []float32, w *value, bias []float32, r *resolv
 					b = bias[o]
 				}
 				fill(y, b)
-				panel1(y, weights[o*taps:(o+1)*taps], cols, pout)
+				for t, a := range weights[o*taps : (o+1)*taps] {
+					axpy(y, a, cols[t*pout:(t+1)*pout])
+				}
 			}
 		}
 	})

@@ -13,6 +13,8 @@ var gatherOps = []opDef{
 		doc: "result shape x[:axis] + indices[batch_dims:] + x[axis+1:]; an index out of range is an error with validate_indices, else it is clamped (from ios17 on; before, negative indices count from the end)"},
 	{name: "gather_along_axis", since: 15, types: "every type; indices of any integer type", exact: true, build: buildGatherAlong,
 		doc: "as numpy.take_along_axis: indices has the shape of the result"},
+	{name: "gather_nd", since: 15, types: "every type; indices of any integer type", exact: true, build: buildGatherND,
+		doc: "x at the positions indices[i..., :]; result shape indices[:-1] + x[batch_dims+indices[-1]:]; indices out of range are handled as in gather"},
 }
 
 // indexRule says what happens to an index outside [0, n).
@@ -68,8 +70,8 @@ func buildGather(b *builder) kernel {
 		if nb < 0 || nb > a || nb > iv.rank() || !slices.Equal(iv.shape[:nb], v.shape[:nb]) {
 			return fmt.Errorf("batch_dims is %d, axis %d, x %s, indices %s", batch, axis, tensor.ShapeString(v.shape), tensor.ShapeString(iv.shape))
 		}
-		if iv.i == nil && iv.w == nil {
-			return fmt.Errorf("indices are %s, want integers", iv.dtype)
+		if err := wantInts("indices", iv); err != nil {
+			return err
 		}
 		idx, err := rule.fix(iv.whole(), iv.dtype, v.shape[a])
 		if err != nil {
@@ -140,13 +142,11 @@ func buildGatherAlong(b *builder) kernel {
 		if err != nil {
 			return err
 		}
-		if iv.rank() != v.rank() {
-			return fmt.Errorf("indices have shape %s, x %s, want one rank", tensor.ShapeString(iv.shape), tensor.ShapeString(v.shape))
+		if err := wantInts("indices", iv); err != nil {
+			return err
 		}
-		for d := range v.shape {
-			if d != a && v.shape[d] != iv.shape[d] {
-				return fmt.Errorf("indices have shape %s, x %s: they may differ only along axis %d", tensor.ShapeString(iv.shape), tensor.ShapeString(v.shape), a)
-			}
+		if err := sameButAxis(iv, v, a); err != nil {
+			return err
 		}
 		idx, err := rule.fix(iv.whole(), iv.dtype, v.shape[a])
 		if err != nil {
@@ -154,19 +154,35 @@ func buildGatherAlong(b *builder) kernel {
 		}
 		_, n, inner := around(v.shape, a)
 		m := iv.shape[a]
-		from := func(k int) int { return (k/(m*inner)*n+idx[k])*inner + k%inner }
-		if v.isFloat() {
-			src, dst := c.wide(v), c.newFloat(0, iv.shape)
-			for k := range dst {
-				dst[k] = src[from(k)]
-			}
-		} else {
-			src, dst := v.whole(), c.newInt(0, iv.shape)
-			for k := range dst {
-				dst[k] = src[from(k)]
-			}
+		return c.move(0, v, iv.shape, 1, func(k int) int { return (k/(m*inner)*n+idx[k])*inner + k%inner })
+	}
+}
+
+func buildGatherND(b *builder) kernel {
+	x, indices := b.input("x"), b.input("indices")
+	batch := b.intConst("batch_dims", 0)
+	rule := b.indexRule()
+	b.results(1)
+	return func(c *call) error {
+		v, iv := c.in[x], c.in[indices]
+		if err := wantInts("indices", iv); err != nil {
+			return err
 		}
-		c.out[0].dtype = v.dtype
-		return nil
+		if batch < 0 || batch >= iv.rank() || batch > v.rank() || !slices.Equal(iv.shape[:batch], v.shape[:batch]) {
+			return fmt.Errorf("batch_dims is %d, x %s, indices %s", batch, tensor.ShapeString(v.shape), tensor.ShapeString(iv.shape))
+		}
+		depth, err := indexDepth(iv, v, batch)
+		if err != nil {
+			return err
+		}
+		at, err := rule.positions(iv, v.shape[batch:batch+depth])
+		if err != nil {
+			return err
+		}
+		rest := v.shape[batch+depth:]
+		inner, block := product(rest), product(v.shape[batch:batch+depth])
+		per := max(1, product(iv.shape[batch:iv.rank()-1])) // tuples in a batch
+		shape := slices.Concat(iv.shape[:iv.rank()-1], rest)
+		return c.move(0, v, shape, inner, func(k int) int { return (k/per*block + at[k]) * inner })
 	}
 }

@@ -334,9 +334,14 @@ func softmaxRow(dst, src []float32) {
 	m := float64(maxFold(src))
 	sum := 0.0
 	for k, v := range src {
-		e := math.Exp(float64(v) - m)
-		dst[k] = float32(e)
-		sum += float64(dst[k])
+		d := float64(v) - m
+		if d < -104 { // exp(d) is 0 in float32
+			dst[k] = 0
+			continue
+		}
+		e := float32(math.Exp(d))
+		dst[k] = e
+		sum += float64(e)
 	}
 	inv := 1 / sum
 	for k, v := range dst {

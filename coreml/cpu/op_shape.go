@@ -9,11 +9,11 @@ import (
 )
 
 var shapeOps = []opDef{
-	{name: "reshape", since: 15, types: "every type", exact: true, build: buildReshape,
+	{name: "reshape", since: 15, types: "every type", exact: true, views: true, build: buildReshape,
 		doc: "the same elements in another shape; -1 is inferred, 0 keeps the dimension"},
-	{name: "expand_dims", since: 15, types: "every type", exact: true, build: buildExpandDims,
+	{name: "expand_dims", since: 15, types: "every type", exact: true, views: true, build: buildExpandDims,
 		doc: "dimensions of length 1 put in at axes, which index the result"},
-	{name: "squeeze", since: 15, types: "every type", exact: true, build: buildSqueeze,
+	{name: "squeeze", since: 15, types: "every type", exact: true, views: true, build: buildSqueeze,
 		doc: "dimensions of length 1 removed: those at axes, or all"},
 	{name: "transpose", since: 15, types: "every type", exact: true, build: buildTranspose,
 		doc: "result dimension i is dimension perm[i] of x"},
@@ -167,7 +167,9 @@ func buildTranspose(b *builder) kernel {
 		for i, a := range p {
 			ps[i] = strides[a]
 		}
-		c.strided(v, 0, shape, ps)
+		if !c.lazy(0, v, 0, shape, ps, shape) {
+			c.strided(v, 0, shape, ps)
+		}
 		return nil
 	}
 }
@@ -482,8 +484,10 @@ func buildTile(b *builder) kernel {
 			c.alias(0, v, 0, shape)
 			return nil
 		}
-		c.strided(v, 0, big, strides)
-		c.out[0].shape = shape
+		if !c.lazy(0, v, 0, big, strides, shape) {
+			c.strided(v, 0, big, strides)
+			c.out[0].shape = shape
+		}
 		return nil
 	}
 }

@@ -171,6 +171,9 @@ func (c *call) slice(i int, v *value, begin, size, step []int) {
 		c.alias(i, v, off, size)
 		return
 	}
+	if c.lazy(i, v, off, size, st, size) {
+		return
+	}
 	keep := c.out[0]
 	c.strided(v, off, size, st)
 	if i != 0 {

@@ -299,6 +299,10 @@ func buildIdentity(b *builder) kernel {
 	x := b.input("x")
 	b.results(1)
 	return func(c *call) error {
+		if v := c.in[x]; v.list != nil || v.dict != nil {
+			c.out[0] = v
+			return nil
+		}
 		c.alias(0, c.in[x], 0, c.in[x].shape)
 		return nil
 	}

@@ -19,6 +19,8 @@ type opDef struct {
 	impure bool
 	// constant ops are always computed at load time.
 	constant bool
+	// views: the kernel walks operands that are views itself.
+	views bool
 }
 
 // opTable holds every op by name. It is filled before main by init, since
@@ -26,7 +28,7 @@ type opDef struct {
 var opTable = map[string]*opDef{}
 
 func init() {
-	for _, family := range [][]opDef{constOps, stateOps, controlOps, binaryOps, unaryOps, selectOps, shapeOps, sliceOps, gatherOps, reduceOps, normOps, linearOps, convOps} {
+	for _, family := range [][]opDef{constOps, stateOps, controlOps, binaryOps, unaryOps, selectOps, shapeOps, sliceOps, gatherOps, reduceOps, normOps, linearOps, convOps, scatterOps, sortOps, nmsOps, scanOps, listOps, quantOps, randomOps, classifyOps, einsumOps, attentionOps, recurrentOps} {
 		register(family)
 	}
 }
@@ -48,7 +50,6 @@ type OpInfo struct {
 	Types  string // element types
 	Limits string // what the engine does not do; "" = nothing left out
 	Opset  int    // first opset, iosN
-	Args   []string
 }
 
 // Ops lists what the engine executes, sorted by name.

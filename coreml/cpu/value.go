@@ -1,6 +1,7 @@
 package cpu
 
 import (
+	"fmt"
 	"math/bits"
 
 	"github.com/anepkg/anepkg/coreml/tensor"
@@ -15,6 +16,7 @@ import (
 //	i  bool and every integer type up to 32 bits (uint32 as its bit pattern)
 //	s  strings
 //	w  a compressed weight
+//	view  elements that lie elsewhere
 //
 // Values are immutable once produced, except that an op may overwrite an
 // operand that nobody else can see (see call.mayOverwrite).
@@ -26,7 +28,9 @@ type value struct {
 	i     []int32
 	s     []string
 	w     weight
+	view  *view
 	dict  map[string]float64 // result of classify
+	list  *listValue         // of make_list and the ops on lists
 
 	buf     *buffer // owner of f, h or i; nil for constants and inputs
 	scratch *value  // widened copy of a constant, kept
@@ -191,6 +195,8 @@ func (v *value) widenInto(out []float32) {
 				out[k] = float32(x)
 			}
 		}
+	default:
+		panic(fmt.Errorf("an operand is %s, want numbers", v.dtype))
 	}
 }
 

@@ -42,13 +42,9 @@ func (p packed) row(dst []float32, r int) {
 func unpackRow(dst []float32, data []byte, d tensor.DType, first int) {
 	switch d {
 	case tensor.Int8:
-		for k, x := range data[first : first+len(dst)] {
-			dst[k] = float32(int8(x))
-		}
+		cvtInt8(dst, data[first:first+len(dst)])
 	case tensor.UInt8, tensor.Bool:
-		for k, x := range data[first : first+len(dst)] {
-			dst[k] = float32(x)
-		}
+		cvtUint8(dst, data[first:first+len(dst)])
 	case tensor.Int4, tensor.UInt4:
 		bias := int32(0)
 		if d == tensor.Int4 {

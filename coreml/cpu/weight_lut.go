@@ -21,7 +21,21 @@ type lutWeight struct {
 	vec        int       // length of a vector
 	axis       int       // along which vectors lie
 	inner      int       // elements after the vector axis, when it is not 0
+	loops      *lutLoops // vector loops; nil when there are none for this form
+	halves     []byte    // for loops: [group] low bytes of the entries, then high ones
 }
+
+// lutLoops are vector loops over blocks of 32 indices. A table is the low
+// bytes of its fp16 entries, then the high bytes.
+type lutLoops struct {
+	bytes  int // of indices in a block
+	reads  int // bytes that the loops read for the last block
+	dot    func(idx *byte, table *byte, x *float32, blocks int) float32
+	lookup func(dst *float32, idx *byte, table *byte, blocks int)
+}
+
+// vectorLUT returns the loops for n-bit indices, or nil.
+var vectorLUT = func(int) *lutLoops { return nil }
 
 // newLUT makes a palettized constant. The table has the shape
 // [g0, ..., gk-1, 2^n, vec] for indices [s0, ..., sk-1], si a multiple of gi.
@@ -42,7 +56,7 @@ func newLUT(idx packed, table *value, axis int) (*lutWeight, []int, error) {
 	if w.vec < 1 {
 		return nil, nil, fmt.Errorf("lut has vectors of %d numbers", w.vec)
 	}
-	if entry := bits.Len(uint(n)) - 1; entry != w.bits {
+	if entry := entryBits(n); entry != w.bits {
 		if w.bits != 8 || !idx.below(n) {
 			return nil, nil, fmt.Errorf("indices have %d bits, a lut of %d entries wants %d", w.bits, n, entry)
 		}
@@ -57,7 +71,39 @@ func newLUT(idx packed, table *value, axis int) (*lutWeight, []int, error) {
 	}
 	w.rows, w.cols = matrixDims(shape)
 	_, w.idxCols = matrixDims(idx.shape)
+	if w.vec == 1 && table.dtype == tensor.FP16 && w.bits == entryBits(n) {
+		if w.loops = vectorLUT(w.bits); w.loops != nil {
+			w.halves = splitHalves(w.table, n)
+		}
+	}
 	return w, shape, nil
+}
+
+func entryBits(n int) int { return bits.Len(uint(n)) - 1 }
+
+// splitHalves lays out tables of n fp16 entries as the vector loops want.
+func splitHalves(table []float32, n int) []byte {
+	out := make([]byte, 2*len(table))
+	for k, x := range table {
+		h := tensor.F32ToF16(x)
+		at := k/n*2*n + k%n
+		out[at], out[at+n] = byte(h), byte(h>>8)
+	}
+	return out
+}
+
+// blocks returns how many whole blocks of 32 indices, from index first on,
+// the vector loops may take, and where they lie.
+func (w *lutWeight) blocks(first, n int) (src []byte, count int) {
+	if w.loops == nil || first*w.bits&7 != 0 {
+		return nil, 0
+	}
+	src = w.idx.data[first*w.bits>>3:]
+	count = n / 32
+	if over := (count-1)*w.loops.bytes + w.loops.reads - len(src); over > 0 {
+		count -= (over + w.loops.bytes - 1) / w.loops.bytes
+	}
+	return src, max(count, 0)
 }
 
 // below reports whether every 8-bit index is less than n.
@@ -79,10 +125,38 @@ func (w *lutWeight) row(dst []float32, r int) {
 	}
 	base, start := w.groups.base(r), 0
 	for _, s := range w.groups.segs {
-		t := w.table[(base+s.off)*w.size:][:w.size]
-		lookup(dst[start:s.end], w.idx.data, w.bits, r*w.cols+start, t)
+		g := base + s.off
+		if src, n := w.blocks(r*w.cols+start, s.end-start); n > 0 {
+			w.loops.lookup(&dst[start], &src[0], &w.halves[g*2*w.size], n)
+			start += 32 * n
+		}
+		lookup(dst[start:s.end], w.idx.data, w.bits, r*w.cols+start, w.table[g*w.size:][:w.size])
 		start = s.end
 	}
+}
+
+// dotRow returns the product of row r and x.
+func (w *lutWeight) dotRow(x []float32, r int, buf []float32) float32 {
+	if w.loops == nil {
+		w.row(buf, r)
+		return dot(buf, x)
+	}
+	var sum float32
+	base, start := w.groups.base(r), 0
+	for _, s := range w.groups.segs {
+		g := base + s.off
+		if src, n := w.blocks(r*w.cols+start, s.end-start); n > 0 {
+			sum += w.loops.dot(&src[0], &w.halves[g*2*w.size], &x[start], n)
+			start += 32 * n
+		}
+		if start < s.end {
+			rest := buf[:s.end-start]
+			lookup(rest, w.idx.data, w.bits, r*w.cols+start, w.table[g*w.size:][:w.size])
+			sum += dot(rest, x[start:s.end])
+		}
+		start = s.end
+	}
+	return sum
 }
 
 // vectorRow writes a row of a constant whose table entries are vectors.

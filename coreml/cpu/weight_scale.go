@@ -58,9 +58,7 @@ func (w *scaledWeight) row(dst []float32, r int) {
 		if w.offset != nil {
 			off = w.offset[base+s.off]
 		}
-		for k, x := range dst[start:s.end] {
-			dst[start+k] = scale * (x - off)
-		}
+		scaleRow(dst[start:s.end], scale, off)
 		start = s.end
 	}
 	if w.half {

@@ -2,8 +2,8 @@ package mlmodelc
 
 import (
 	"github.com/anepkg/anepkg/coreml/diag"
-	"github.com/anepkg/anepkg/coreml/wire"
 	"github.com/anepkg/anepkg/coreml/tensor"
+	"github.com/anepkg/anepkg/coreml/wire"
 )
 
 // ParseDescription decodes message ModelDescription (Model.proto), a piece of

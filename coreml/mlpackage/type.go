@@ -3,8 +3,8 @@ package mlpackage
 import (
 	"github.com/anepkg/anepkg/coreml/diag"
 	"github.com/anepkg/anepkg/coreml/mil"
-	"github.com/anepkg/anepkg/coreml/wire"
 	"github.com/anepkg/anepkg/coreml/tensor"
+	"github.com/anepkg/anepkg/coreml/wire"
 )
 
 // maxValueDepth bounds types in types and values in values.

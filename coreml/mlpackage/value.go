@@ -7,8 +7,8 @@ import (
 	"github.com/anepkg/anepkg/coreml/blob"
 	"github.com/anepkg/anepkg/coreml/diag"
 	"github.com/anepkg/anepkg/coreml/mil"
-	"github.com/anepkg/anepkg/coreml/wire"
 	"github.com/anepkg/anepkg/coreml/tensor"
+	"github.com/anepkg/anepkg/coreml/wire"
 )
 
 // value decodes message Value: type = 2, immediateValue = 3,

@@ -1,0 +1,142 @@
+package cpu
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/anepkg/anepkg/coreml"
+	"github.com/anepkg/anepkg/coreml/tensor"
+)
+
+var attentionOps = []opDef{
+	{name: "scaled_dot_product_attention", since: 18, types: "fp16 fp32; attn_mask bool fp16 fp32", build: buildAttention,
+		doc: "softmax(query * key^T / sqrt(E) + attn_mask) * value; query [B..., L, E], key [B..., S, E], value [B..., S, EV]; a bool mask keeps where true; a row that is masked everywhere is NaN"},
+}
+
+// attention is one call: its shapes and operands.
+type attention struct {
+	l, s, e, ev int
+	q, k, v     []float32
+	dst         []float32
+	scale       float64
+	// The mask is added (mask) or keeps (keep); one of them, or neither, is
+	// there. mstep, mrow and mcol are its strides along batch, L and S.
+	mask       []float32
+	keep       []int32
+	batch      []int
+	mstep      []int
+	mrow, mcol int
+	skip       bool // leave out what is masked with -inf
+}
+
+func buildAttention(b *builder) kernel {
+	query, key, val, mask := b.input("query"), b.input("key"), b.input("value"), b.optional("attn_mask")
+	skip := b.lo.sess.opts.Precision != coreml.Strict
+	b.results(1)
+	return func(c *call) error {
+		a, shape, err := newAttention(c.in[query], c.in[key], c.in[val])
+		if err != nil {
+			return err
+		}
+		if m := c.get(mask); m != nil {
+			if err := a.setMask(c, m); err != nil {
+				return err
+			}
+		}
+		a.q, a.k, a.v, a.skip = c.f32(query), c.f32(key), c.f32(val), skip
+		a.dst = c.newFloat(0, shape)
+		grain := max(1, (1<<15)/max(1, a.s*(a.e+a.ev)))
+		c.each(product(a.batch)*a.l, grain, func(lo, hi int) {
+			scores := make([]float32, a.s)
+			for r := lo; r < hi; r++ {
+				a.row(r/max(1, a.l), r%max(1, a.l), scores)
+			}
+		})
+		return nil
+	}
+}
+
+func newAttention(q, k, v *value) (*attention, []int, error) {
+	n := q.rank()
+	bad := func(why string) error {
+		return fmt.Errorf("query has shape %s, key %s, value %s: %s", tensor.ShapeString(q.shape), tensor.ShapeString(k.shape), tensor.ShapeString(v.shape), why)
+	}
+	for _, x := range []*value{q, k, v} {
+		if !x.isFloat() {
+			return nil, nil, fmt.Errorf("query is %s, key %s, value %s, want floats", q.dtype, k.dtype, v.dtype)
+		}
+	}
+	switch {
+	case n < 3 || k.rank() != n || v.rank() != n:
+		return nil, nil, bad("want one rank of 3 or more")
+	case !slices.Equal(q.shape[:n-2], k.shape[:n-2]) || !slices.Equal(q.shape[:n-2], v.shape[:n-2]):
+		return nil, nil, bad("want equal leading dimensions")
+	case q.shape[n-1] != k.shape[n-1]:
+		return nil, nil, bad("query and key have vectors of different length")
+	case k.shape[n-2] != v.shape[n-2]:
+		return nil, nil, bad("key and value have sequences of different length")
+	}
+	a := &attention{l: q.shape[n-2], s: k.shape[n-2], e: q.shape[n-1], ev: v.shape[n-1], batch: q.shape[:n-2]}
+	a.scale = 1 / math.Sqrt(float64(a.e))
+	shape := slices.Clone(q.shape)
+	shape[n-1] = a.ev
+	return a, shape, nil
+}
+
+// setMask lines the mask up with the scores [B..., L, S].
+func (a *attention) setMask(c *call, m *value) error {
+	scores := append(slices.Clone(a.batch), a.l, a.s)
+	if shape, err := broadcastShape(m.shape, scores); err != nil || !sameShape(shape, scores) {
+		return fmt.Errorf("attn_mask has shape %s, the scores %s", tensor.ShapeString(m.shape), tensor.ShapeString(scores))
+	}
+	st := broadcastStrides(m.shape, scores)
+	n := len(a.batch)
+	a.mstep, a.mrow, a.mcol = st[:n], st[n], st[n+1]
+	switch {
+	case m.isFloat():
+		a.mask = c.wide(m)
+	case m.dtype == tensor.Bool:
+		a.keep = m.whole()
+	default:
+		return fmt.Errorf("attn_mask is %s, want bool or a float", m.dtype)
+	}
+	return nil
+}
+
+// row computes one row of the result.
+func (a *attention) row(b, i int, scores []float32) {
+	q := a.q[(b*a.l+i)*a.e : (b*a.l+i+1)*a.e]
+	k, v := a.k[b*a.s*a.e:], a.v[b*a.s*a.ev:]
+	at := 0
+	if a.mstep != nil {
+		at = i*a.mrow + rowOffset(b, a.batch, a.mstep)
+	}
+	for j := range scores {
+		add := 0.0
+		switch {
+		case a.keep != nil:
+			if a.keep[at+j*a.mcol] == 0 {
+				add = negInf
+			}
+		case a.mask != nil:
+			add = float64(a.mask[at+j*a.mcol])
+		}
+		if a.skip && add == negInf {
+			scores[j] = float32(negInf)
+			continue
+		}
+		scores[j] = float32(float64(dot(q, k[j*a.e:(j+1)*a.e]))*a.scale + add)
+	}
+	softmaxRow(scores, scores)
+	out := a.dst[(b*a.l+i)*a.ev : (b*a.l+i+1)*a.ev]
+	clear(out)
+	for j, p := range scores {
+		if p == 0 && a.skip {
+			continue
+		}
+		for d, x := range v[j*a.ev : (j+1)*a.ev] {
+			out[d] += p * x
+		}
+	}
+}
