@@ -45,6 +45,7 @@ type LoadOptions struct {
 	Threads      int          // CPU only; 0 = number of CPUs
 	Logger       *slog.Logger // nil = discard
 	Observer     Observer     // CPU only; nil = none. Called after each op, in program order
+	Profile      *Profile     // CPU only; nil = none. Time per op type is added to it
 }
 
 // OpEvent is what an Observer sees.
@@ -57,6 +58,9 @@ type OpEvent struct {
 	// Value materialises the result; nil for an op without one. It must not
 	// be kept after the call returns.
 	Value func() (*tensor.Tensor, error)
+	// Operands materialises the op's operands, in the program's order,
+	// leaving out states. They must not be kept either.
+	Operands func() ([]*tensor.Tensor, error)
 }
 
 // Observer is told of every executed op. An error stops the prediction.

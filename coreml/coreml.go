@@ -4,7 +4,8 @@
 // that can run a model offers. It imports no backend.
 //
 // Files: coreml.go (Model, Function, Feature), backend.go (Backend, Session,
-// State), open.go (Open and container detection), weights.go (weight files,
+// State), profile.go (time per op), open.go (Open and container detection),
+// open_features.go (inputs, outputs and states), weights.go (weight files,
 // memory-mapped where the file system allows).
 package coreml
 

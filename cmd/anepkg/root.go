@@ -105,6 +105,8 @@ func (t *tool) commandTable() []*cli.Command {
 		t.runCommand(),
 		t.compareCommand(),
 		t.predictCommand(),
+		t.traceCommand(),
+		t.benchCommand(),
 		t.renderCommand(),
 		t.demoCommand(),
 		t.versionCommand(),

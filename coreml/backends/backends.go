@@ -49,6 +49,12 @@ type OpInfo = cpu.OpInfo
 // Ops lists the ops that the CPU engine executes, sorted by name.
 func Ops() []OpInfo { return cpu.Ops() }
 
+// CPUInfo says what the CPU engine runs on.
+type CPUInfo = cpu.CPUInfo
+
+// CPU describes this processor and the kernels chosen for it.
+func CPU() CPUInfo { return cpu.Info() }
+
 // New makes the backend called name; Auto and "" mean the best one. A
 // backend that this build lacks is an error of class diag.Unsupported, an
 // unknown name one of class diag.Usage.

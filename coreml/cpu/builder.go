@@ -3,6 +3,8 @@ package cpu
 import (
 	"fmt"
 	"math"
+	"runtime/debug"
+	"slices"
 
 	"github.com/anepkg/anepkg/coreml/mil"
 	"github.com/anepkg/anepkg/coreml/tensor"
@@ -19,6 +21,18 @@ type builder struct {
 	used map[string]bool
 	err  error
 	pos  mil.Pos // of the operand that err is about
+}
+
+// construct runs the constructor of def; a panic in it is a problem of the
+// op, not of the process.
+func (b *builder) construct(def *opDef) (k kernel) {
+	defer func() {
+		if r := recover(); r != nil {
+			b.lo.sess.opts.Logger.Debug("constructor panic", "op", def.name, "value", r, "stack", string(debug.Stack()))
+			b.failf("%v", r)
+		}
+	}()
+	return def.build(b)
 }
 
 // slot is the index of an operand; absent is an optional one left out.
@@ -42,7 +56,7 @@ func (b *builder) bindings(name string) []mil.Binding {
 
 // bind adds one operand.
 func (b *builder) bind(name string, bd mil.Binding) slot {
-	id := 0
+	var id int
 	if bd.Value != nil {
 		v, err := b.literal(bd.Value)
 		if err != nil {
@@ -263,8 +277,8 @@ func toInts(x []int32) []int {
 // file is used where it lies.
 func (b *builder) literal(v *mil.Value) (*value, error) {
 	t := v.Type
-	if t.Kind == mil.ListType && t.Elems[0].DType == tensor.String {
-		return b.stringList(v)
+	if t.Kind == mil.ListType {
+		return listLiteral(v)
 	}
 	if t.Kind != mil.TensorType {
 		return nil, fmt.Errorf("constants of type %s are not supported", t)
@@ -280,7 +294,7 @@ func (b *builder) literal(v *mil.Value) (*value, error) {
 		return b.blobValue(v, n)
 	}
 	out := &value{dtype: t.DType, shape: t.Shape}
-	got := 0
+	var got int
 	switch {
 	case t.DType == tensor.String:
 		out.s, got = v.Strings, len(v.Strings)
@@ -310,13 +324,27 @@ func (b *builder) literal(v *mil.Value) (*value, error) {
 	return out, nil
 }
 
-func (b *builder) stringList(v *mil.Value) (*value, error) {
-	out := &value{dtype: tensor.String}
-	out.s = append(out.s, v.Strings...)
+// listLiteral makes a vector of a list of strings or integers, as classify
+// takes its classes.
+func listLiteral(v *mil.Value) (*value, error) {
+	strs, ints := slices.Clone(v.Strings), slices.Clone(v.Ints)
 	for _, e := range v.Elems {
-		out.s = append(out.s, e.Strings...)
+		strs, ints = append(strs, e.Strings...), append(ints, e.Ints...)
 	}
-	out.shape = []int{len(out.s)}
+	out := &value{dtype: v.Type.Elems[0].DType, shape: []int{len(strs) + len(ints)}}
+	switch {
+	case out.dtype == tensor.String && len(ints) == 0:
+		out.s = append([]string{}, strs...)
+		return out, nil
+	case !out.dtype.IsInt() || len(strs) > 0:
+		return nil, fmt.Errorf("constants of type %s are not supported", v.Type)
+	}
+	out.i = make([]int32, len(ints))
+	for k, x := range ints {
+		if out.i[k] = int32(x); int64(out.i[k]) != x {
+			return nil, fmt.Errorf("element %d of a list is %d, which does not fit int32", k, x)
+		}
+	}
 	return out, nil
 }
 
@@ -326,7 +354,7 @@ func (b *builder) blobValue(v *mil.Value, n int64) (*value, error) {
 	if err != nil {
 		return nil, err
 	}
-	if rec.DType != v.Type.DType && !(v.Type.DType == tensor.Bool && rec.DType == tensor.UInt8) {
+	if rec.DType != v.Type.DType && (v.Type.DType != tensor.Bool || rec.DType != tensor.UInt8) {
 		return nil, fmt.Errorf("blob at %#x holds %s, its type here is %s", v.Blob.Offset, rec.DType, v.Type)
 	}
 	if want := v.Type.DType.ByteSize(n); rec.Size != want {

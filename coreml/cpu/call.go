@@ -131,7 +131,7 @@ func (c *call) outDType(i int, def tensor.DType) tensor.DType {
 // alias makes result i share the elements [off, off+product(shape)) of an
 // operand; of a view always all of them.
 func (c *call) alias(i int, v *value, off int, shape []int) {
-	o := &value{dtype: v.dtype, shape: shape, dict: v.dict}
+	o := &value{dtype: v.dtype, shape: shape, keys: v.keys}
 	if v.view != nil {
 		o.view, o.buf = v.view, v.buf
 		o.buf.retain()
@@ -177,7 +177,7 @@ func keepsRows(from, to []int) bool {
 // of an operand after this op.
 func (c *call) mayOverwrite(s slot) bool {
 	v := c.in[s]
-	return v.f != nil && c.n.last[s] && v.buf != nil && v.buf.refs == 1 && len(v.f) == v.size()
+	return c.s.opts.Observer == nil && v.f != nil && c.n.last[s] && v.buf != nil && v.buf.refs == 1 && len(v.f) == v.size()
 }
 
 // overwrite makes result i from the operand in slot s, which the kernel then

@@ -2,8 +2,9 @@ package cpu
 
 import (
 	"encoding/binary"
-	"fmt"
+	"errors"
 	"math"
+	"slices"
 	"unsafe"
 
 	"github.com/anepkg/anepkg/coreml/tensor"
@@ -111,13 +112,17 @@ var littleEndian = func() bool {
 
 // toTensor copies v out.
 func (v *value) toTensor() (*tensor.Tensor, error) {
-	if v.s != nil || v.dict != nil {
-		return nil, fmt.Errorf("a value of type %s cannot leave the engine", v.dtype)
+	if v.list != nil {
+		return nil, errors.New("a list cannot leave the engine")
+	}
+	if v.s != nil {
+		return &tensor.Tensor{DType: tensor.String, Shape: append([]int{}, v.shape...), Strings: slices.Clone(v.s)}, nil
 	}
 	if v.view != nil {
 		v = v.view.copy(v)
 	}
 	t := tensor.New(v.dtype, v.shape...)
+	t.Keys = slices.Clone(v.keys)
 	le := binary.LittleEndian
 	switch {
 	case v.dtype == tensor.FP16 && v.h != nil:

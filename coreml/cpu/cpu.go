@@ -13,6 +13,7 @@
 // op's constructor sees), exec.go (Session), call.go (what a kernel sees),
 // value.go and convert.go (run-time arrays, buffers), state.go (states),
 // pool.go (workers), optable.go (every op), op_<family>.go (the ops),
+// operand.go (checks and moves that they share),
 // weight*.go (compressed weights), gemm*.go and half*.go (inner loops, with
 // vector versions in assembly).
 package cpu

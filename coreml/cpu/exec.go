@@ -7,6 +7,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/anepkg/anepkg/coreml"
 	"github.com/anepkg/anepkg/coreml/diag"
@@ -172,8 +173,15 @@ func (s *session) runNodes(ctx context.Context, nodes []*node) error {
 		if len(n.blocks) > 0 {
 			c.ctx = ctx
 		}
+		var start time.Time
+		if s.opts.Profile != nil {
+			start = time.Now()
+		}
 		if err := s.exec(c); err != nil {
 			return err
+		}
+		if s.opts.Profile != nil {
+			s.opts.Profile.Add(n.op.Type, time.Since(start))
 		}
 		for i, id := range n.outs {
 			s.vals[id] = c.out[i]
@@ -299,6 +307,7 @@ func (s *session) observe(n *node) error {
 		pos.File = s.model.ProgramFile
 	}
 	ev := coreml.OpEvent{Function: s.fn.Name, Op: n.op.Type, File: pos.File, Line: pos.Line, Name: n.op.Name()}
+	ev.Operands = func() ([]*tensor.Tensor, error) { return s.operands(n) }
 	if len(n.outs) == 0 {
 		return s.opts.Observer(ev)
 	}
@@ -311,6 +320,23 @@ func (s *session) observe(n *node) error {
 		}
 	}
 	return nil
+}
+
+// operands copies the operands of a node that has just run.
+func (s *session) operands(n *node) ([]*tensor.Tensor, error) {
+	var out []*tensor.Tensor
+	for _, id := range n.ins {
+		v := s.value(id)
+		if v == nil { // a state
+			continue
+		}
+		t, err := v.toTensor()
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, t)
+	}
+	return out, nil
 }
 
 func sortedNames[V any](m map[string]V) []string {

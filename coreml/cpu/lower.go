@@ -97,6 +97,7 @@ func lower(ctx context.Context, m *coreml.Model, f *coreml.Function, opts coreml
 		return nil, err
 	}
 	lo.liveness()
+	lo.dropConsts()
 	s.prepare()
 	return s, nil
 }
@@ -187,7 +188,7 @@ func (lo *lowerer) op(op *mil.Op) *diag.Error {
 	}
 	def := opTable[op.Type]
 	b := &builder{lo: lo, op: op, n: &node{op: op, def: def, mask: -1}}
-	kern := def.build(b)
+	kern := b.construct(def)
 	if b.err != nil {
 		var de *diag.Error
 		if errors.As(b.err, &de) && !de.Pos.IsZero() {
@@ -351,6 +352,35 @@ func (lo *lowerer) liveness() {
 	markLast(lo.nodes, lo.outs, func(int) bool { return true })
 	lo.markStateUpdates()
 	lo.markMasks()
+}
+
+// dropConsts forgets constants that no kernel reads as an operand, such as the
+// tables that went into a palettized weight.
+func (lo *lowerer) dropConsts() {
+	used := map[int]bool{}
+	for _, id := range lo.outs {
+		used[id] = true
+	}
+	var walk func(nodes []*node)
+	walk = func(nodes []*node) {
+		for _, n := range nodes {
+			for _, id := range n.ins {
+				used[id] = true
+			}
+			for _, b := range n.blocks {
+				for _, id := range b.outs {
+					used[id] = true
+				}
+				walk(b.nodes)
+			}
+		}
+	}
+	walk(lo.nodes)
+	for id := range lo.consts {
+		if !used[id] {
+			lo.consts[id] = nil
+		}
+	}
 }
 
 // markMasks finds matmul, perhaps scaled, then add, then softmax along the

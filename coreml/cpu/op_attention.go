@@ -18,6 +18,7 @@ var attentionOps = []opDef{
 type attention struct {
 	l, s, e, ev int
 	q, k, v     []float32
+	kh, vh      []uint16 // key and value where they lie as fp16
 	dst         []float32
 	scale       float64
 	// The mask is added (mask) or keeps (keep); one of them, or neither, is
@@ -44,7 +45,13 @@ func buildAttention(b *builder) kernel {
 				return err
 			}
 		}
-		a.q, a.k, a.v, a.skip = c.f32(query), c.f32(key), c.f32(val), skip
+		a.q, a.skip = c.f32(query), skip
+		if a.kh = c.in[key].h; a.kh == nil {
+			a.k = c.f32(key)
+		}
+		if a.vh = c.in[val].h; a.vh == nil {
+			a.v = c.f32(val)
+		}
 		a.dst = c.newFloat(0, shape)
 		grain := max(1, (1<<15)/max(1, a.s*(a.e+a.ev)))
 		c.each(product(a.batch)*a.l, grain, func(lo, hi int) {
@@ -104,10 +111,9 @@ func (a *attention) setMask(c *call, m *value) error {
 	return nil
 }
 
-// row computes one row of the result.
+// row computes row i of batch b of the result.
 func (a *attention) row(b, i int, scores []float32) {
 	q := a.q[(b*a.l+i)*a.e : (b*a.l+i+1)*a.e]
-	k, v := a.k[b*a.s*a.e:], a.v[b*a.s*a.ev:]
 	at := 0
 	if a.mstep != nil {
 		at = i*a.mrow + rowOffset(b, a.batch, a.mstep)
@@ -126,17 +132,37 @@ func (a *attention) row(b, i int, scores []float32) {
 			scores[j] = float32(negInf)
 			continue
 		}
-		scores[j] = float32(float64(dot(q, k[j*a.e:(j+1)*a.e]))*a.scale + add)
+		scores[j] = float32(a.score(q, b*a.s+j)*a.scale + add)
 	}
 	softmaxRow(scores, scores)
-	out := a.dst[(b*a.l+i)*a.ev : (b*a.l+i+1)*a.ev]
-	clear(out)
-	for j, p := range scores {
-		if p == 0 && a.skip {
-			continue
+	lo, hi := 0, a.s
+	if a.skip { // what is masked lies before and behind, mostly
+		for lo < hi && scores[lo] == 0 {
+			lo++
 		}
-		for d, x := range v[j*a.ev : (j+1)*a.ev] {
-			out[d] += p * x
+		for lo < hi && scores[hi-1] == 0 {
+			hi--
 		}
 	}
+	out := a.dst[(b*a.l+i)*a.ev : (b*a.l+i+1)*a.ev]
+	clear(out)
+	first := (b*a.s + lo) * a.ev
+	if a.vh != nil {
+		if lo < hi {
+			axpyHalf(out, scores[lo:hi], a.vh[first:(b*a.s+hi)*a.ev], a.ev)
+		}
+		return
+	}
+	for _, p := range scores[lo:hi] {
+		axpy(out, p, a.v[first:first+a.ev])
+		first += a.ev
+	}
+}
+
+// score is the product of a query with key row j.
+func (a *attention) score(q []float32, j int) float64 {
+	if a.kh != nil {
+		return float64(dotHalf(a.kh[j*a.e:(j+1)*a.e], q))
+	}
+	return float64(dot(q, a.k[j*a.e:(j+1)*a.e]))
 }

@@ -8,15 +8,15 @@ import (
 )
 
 var binaryOps = []opDef{
-	arith("add", "x + y", addLoop, func(a, b int32) int32 { return a + b }, true),
-	arith("sub", "x - y", subLoop, func(a, b int32) int32 { return a - b }, false),
-	arith("mul", "x * y", mulLoop, func(a, b int32) int32 { return a * b }, true),
-	arith("real_div", "x / y; for integers the quotient truncated toward zero", divLoop, truncDiv, false),
-	arith("floor_div", "floor(x / y)", loopOf(func(a, b float32) float32 { return float32(math.Floor(float64(a) / float64(b))) }), floorDiv, false),
-	arith("mod", "x - y*floor(x / y): the sign of y", loopOf(modFloat), modInt, false),
-	arith("pow", "x to the power of y", loopOf(func(a, b float32) float32 { return float32(math.Pow(float64(a), float64(b))) }), powInt, false),
-	arith("maximum", "the larger of x and y", loopOf(func(a, b float32) float32 { return max(a, b) }), func(a, b int32) int32 { return max(a, b) }, true),
-	arith("minimum", "the smaller of x and y", loopOf(func(a, b float32) float32 { return min(a, b) }), func(a, b int32) int32 { return min(a, b) }, true),
+	arith("add", "x + y", addLoop, func(a, b int32) int32 { return a + b }),
+	arith("sub", "x - y", subLoop, func(a, b int32) int32 { return a - b }),
+	arith("mul", "x * y", mulLoop, func(a, b int32) int32 { return a * b }),
+	arith("real_div", "x / y; for integers the quotient truncated toward zero", divLoop, truncDiv),
+	arith("floor_div", "floor(x / y)", loopOf(func(a, b float32) float32 { return float32(math.Floor(float64(a) / float64(b))) }), floorDiv),
+	arith("mod", "x - y*floor(x / y): the sign of y", loopOf(modFloat), modInt),
+	arith("pow", "x to the power of y", loopOf(func(a, b float32) float32 { return float32(math.Pow(float64(a), float64(b))) }), powInt),
+	arith("maximum", "the larger of x and y", loopOf(func(a, b float32) float32 { return max(a, b) }), func(a, b int32) int32 { return max(a, b) }),
+	arith("minimum", "the smaller of x and y", loopOf(func(a, b float32) float32 { return min(a, b) }), func(a, b int32) int32 { return min(a, b) }),
 	compare("equal", "x == y", func(a, b float32) bool { return a == b }, func(a, b int32) bool { return a == b }),
 	compare("not_equal", "x != y", func(a, b float32) bool { return a != b }, func(a, b int32) bool { return a != b }),
 	compare("less", "x < y", func(a, b float32) bool { return a < b }, func(a, b int32) bool { return a < b }),
@@ -155,8 +155,7 @@ func powInt(a, b int32) int32 {
 }
 
 // arith makes an op whose result has the type of its operands.
-func arith(name, doc string, ff loop[float32, float32], fi func(a, b int32) int32, commutes bool) opDef {
-	_ = commutes
+func arith(name, doc string, ff loop[float32, float32], fi func(a, b int32) int32) opDef {
 	ii := loopOf(fi)
 	return opDef{name: name, since: 15, types: "fp16 fp32 int32", doc: doc + ", broadcast as in NumPy", build: func(b *builder) kernel {
 		x, y := b.input("x"), b.input("y")

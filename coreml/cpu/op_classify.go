@@ -41,16 +41,12 @@ func buildClassify(b *builder) kernel {
 			return errors.New("there is no class")
 		}
 		top := bestFloat(p, func(a, b float64) bool { return a > b })
-		dict := make(map[string]float64, len(p))
-		for k, x := range p {
-			dict[names[k]] = float64(x)
-		}
 		if classes.i != nil {
 			c.out[0] = &value{dtype: tensor.Int64, shape: []int{}, i: []int32{classes.i[top]}}
 		} else {
 			c.out[0] = &value{dtype: tensor.String, shape: []int{}, s: []string{names[top]}}
 		}
-		c.out[1] = &value{dtype: tensor.FP64, shape: []int{}, dict: dict}
+		c.out[1] = &value{dtype: tensor.FP64, shape: []int{len(p)}, f: append([]float32{}, p...), keys: names}
 		return nil
 	}
 }

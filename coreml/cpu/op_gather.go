@@ -154,7 +154,7 @@ func buildGatherAlong(b *builder) kernel {
 		}
 		_, n, inner := around(v.shape, a)
 		m := iv.shape[a]
-		return c.move(0, v, iv.shape, 1, func(k int) int { return (k/(m*inner)*n+idx[k])*inner + k%inner })
+		return c.move(v, iv.shape, 1, func(k int) int { return (k/(m*inner)*n+idx[k])*inner + k%inner })
 	}
 }
 
@@ -183,6 +183,6 @@ func buildGatherND(b *builder) kernel {
 		inner, block := product(rest), product(v.shape[batch:batch+depth])
 		per := max(1, product(iv.shape[batch:iv.rank()-1])) // tuples in a batch
 		shape := slices.Concat(iv.shape[:iv.rank()-1], rest)
-		return c.move(0, v, shape, inner, func(k int) int { return (k/per*block + at[k]) * inner })
+		return c.move(v, shape, inner, func(k int) int { return (k/per*block + at[k]) * inner })
 	}
 }

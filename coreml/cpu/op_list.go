@@ -215,7 +215,7 @@ func buildListGather(b *builder) kernel {
 			return err
 		}
 		if iv.size() == 0 {
-			return c.move(0, &value{dtype: l.dtype, f: []float32{}, i: []int32{}}, append([]int{0}, l.shape...), 1, func(int) int { return -1 })
+			return c.move(&value{dtype: l.dtype, f: []float32{}, i: []int32{}}, append([]int{0}, l.shape...), 1, func(int) int { return -1 })
 		}
 		j := &joined{}
 		for _, i := range iv.whole() {

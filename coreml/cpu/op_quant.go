@@ -45,8 +45,9 @@ func (b *builder) quantParams() quantParams {
 	return q
 }
 
-// each calls fn for every element of v with its scale and zero point.
-func (q quantParams) each(v *value, fn func(k int, scale, zero float64)) error {
+// each calls fn for runs [lo, hi) of elements of v that share a scale and a
+// zero point, on the session's workers.
+func (q quantParams) each(c *call, v *value, fn func(lo, hi int, scale, zero float64)) error {
 	n, inner := 1, v.size()
 	if q.vector {
 		a, err := axisOf(q.axis, v.rank())
@@ -57,10 +58,13 @@ func (q quantParams) each(v *value, fn func(k int, scale, zero float64)) error {
 			return fmt.Errorf("scale has %d elements, input has %d along axis %d", len(q.scale), n, a)
 		}
 	}
-	for k := range v.size() {
-		g := k / inner % n
-		fn(k, q.scale[g], q.zero[min(g, len(q.zero)-1)])
-	}
+	c.each(v.size(), parallelGrain, func(lo, hi int) {
+		for lo < hi {
+			g, end := lo/inner%n, min(hi, (lo/inner+1)*inner)
+			fn(lo, end, q.scale[g], q.zero[min(g, len(q.zero)-1)])
+			lo = end
+		}
+	})
 	return nil
 }
 
@@ -89,12 +93,14 @@ func buildQuantize(b *builder) kernel {
 		}
 		src, dst := c.wide(v), c.newInt(0, v.shape)
 		c.out[0].dtype = to
-		return q.each(v, func(k int, scale, zero float64) {
-			r := math.RoundToEven(float64(src[k])/scale) + zero
-			if r != r { // no integer stands for NaN
-				r = 0
+		return q.each(c, v, func(from, to int, scale, zero float64) {
+			for k, x := range src[from:to] {
+				r := math.RoundToEven(float64(x)/scale) + zero
+				if math.IsNaN(r) { // no integer stands for it
+					r = 0
+				}
+				dst[from+k] = int32(min(max(r, lo), hi))
 			}
-			dst[k] = int32(min(max(r, lo), hi))
 		})
 	}
 }
@@ -108,8 +114,10 @@ func buildDequantize(b *builder) kernel {
 			return err
 		}
 		src, dst := v.whole(), c.newFloat(0, v.shape)
-		return q.each(v, func(k int, scale, zero float64) {
-			dst[k] = float32(scale * (float64(src[k]) - zero))
+		return q.each(c, v, func(from, to int, scale, zero float64) {
+			for k, x := range src[from:to] {
+				dst[from+k] = float32(scale * (float64(x) - zero))
+			}
 		})
 	}
 }

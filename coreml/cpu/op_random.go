@@ -30,10 +30,10 @@ func (b *builder) random() *rand.Rand {
 	seed := uint64(b.intConst("seed", -1))
 	if int64(seed) < 0 {
 		h := fnv.New64a()
-		h.Write([]byte(b.op.Name())) // never fails
+		_, _ = h.Write([]byte(b.op.Name()))
 		seed = h.Sum64()
 	}
-	return rand.New(rand.NewPCG(seed, 0x9e3779b97f4a7c15))
+	return rand.New(rand.NewPCG(seed, 0x9e3779b97f4a7c15)) //nolint:gosec // the program asks for chance, not for secrets
 }
 
 // drawn makes a kernel that fills the array of operand "shape" with draws.

@@ -40,8 +40,8 @@ func (b *builder) activation(arg, def string) func(float32) float32 {
 
 // pass is one direction of a recurrent op.
 type pass struct {
-	wih, whh, bias slot
-	reverse        bool
+	wx, wh, bias slot
+	reverse      bool
 }
 
 func (b *builder) pass(suffix string, reverse bool) pass {
@@ -76,7 +76,7 @@ func (b *builder) recurrent(gates int) *recurrent {
 type unroll struct {
 	steps, batch, hidden int
 	z, zh, h             []float32
-	whh                  weight
+	wh                   weight
 	at                   int // first column of z in this step
 }
 
@@ -90,7 +90,7 @@ func (u *unroll) r(g, k, j int) float32 { return u.zh[(g*u.hidden+k)*u.batch+j] 
 
 // start checks the shapes of a pass and multiplies the whole input.
 func (r *recurrent) start(c *call, p pass, dir int) (*unroll, error) {
-	x, h, wi, wh := c.in[r.x], c.in[r.h], c.in[p.wih], c.in[p.whh]
+	x, h, wi, wh := c.in[r.x], c.in[r.h], c.in[p.wx], c.in[p.wh]
 	if x.rank() != 3 || wh.rank() != 2 {
 		return nil, fmt.Errorf("x has shape %s, weight_hh %s, want [s, b, I] and [%d*H, H]", tensor.ShapeString(x.shape), tensor.ShapeString(wh.shape), r.gates)
 	}
@@ -122,7 +122,7 @@ func (r *recurrent) start(c *call, p pass, dir int) (*unroll, error) {
 	copyStrided(c, xt, c.f32(r.x), 0, []int{in, n}, []int{1, in})
 	u.z, u.zh = c.scratch(bounded([]int{rows, n})), c.scratch(rows*u.batch)
 	c.mulRows(u.z, wi.floatMatrix(), 0, rows, xt, n, bias)
-	u.whh = (&value{dtype: wh.dtype, shape: wh.shape, f: c.f32(p.whh)}).floatMatrix()
+	u.wh = (&value{dtype: wh.dtype, shape: wh.shape, f: c.f32(p.wh)}).floatMatrix()
 	u.h = r.columns(c, r.h, u, dir)
 	return u, nil
 }
@@ -162,7 +162,7 @@ func (r *recurrent) run(c *call, prepare func(u *unroll, dir int) (step func(), 
 				t = u.steps - 1 - n
 			}
 			u.at = t * u.batch
-			c.mulRows(u.zh, u.whh, 0, r.gates*u.hidden, u.h, u.batch, nil)
+			c.mulRows(u.zh, u.wh, 0, r.gates*u.hidden, u.h, u.batch, nil)
 			step()
 			if r.sequence {
 				u.store(y[t*u.batch*width:], u.h, dir, width)

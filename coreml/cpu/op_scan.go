@@ -90,7 +90,7 @@ func buildBandPart(b *builder) kernel {
 			return errRank("x", v, 2)
 		}
 		rows, cols := v.shape[v.rank()-2], v.shape[v.rank()-1]
-		return c.move(0, v, v.shape, 1, func(k int) int {
+		return c.move(v, v.shape, 1, func(k int) int {
 			m, n := k/cols%rows, k%cols
 			if lower >= 0 && m-n > lower || upper >= 0 && n-m > upper {
 				return -1
@@ -105,11 +105,12 @@ func buildOneHot(b *builder) kernel {
 	axis := b.intConst("axis", -1)
 	on, off := b.constant("on_value"), b.constant("off_value")
 	b.results(1)
-	if on == nil && off == nil {
+	switch {
+	case on == nil && off == nil:
 		on, off = &value{dtype: tensor.Int32, i: []int32{1}}, &value{dtype: tensor.Int32, i: []int32{0}}
-	} else if on == nil {
+	case on == nil:
 		on = numberLike(off, 1)
-	} else if off == nil {
+	case off == nil:
 		off = numberLike(on, 0)
 	}
 	if on.size() != 1 || off.size() != 1 || on.dtype != off.dtype || on.s != nil {
@@ -269,7 +270,7 @@ func buildReverseSequence(b *builder) kernel {
 			}
 		}
 		st := rowMajor(v.shape)
-		return c.move(0, v, v.shape, 1, func(k int) int {
+		return c.move(v, v.shape, 1, func(k int) int {
 			i, n := k/st[sa]%v.shape[sa], int(lens[k/st[ba]%v.shape[ba]])
 			if i >= n {
 				return k

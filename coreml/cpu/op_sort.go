@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/anepkg/anepkg/coreml/tensor"
@@ -18,14 +19,17 @@ var sortOps = []opDef{
 		doc: "positions of the elements that are not 0, one row of rank(x) indices for each, in row-major order"},
 }
 
+// sortable are the types that arrays are sorted in.
+type sortable interface{ float32 | int32 }
+
 // order ranks the elements of run: the best first, of equals the first.
-func order[T cmp.Ordered](run []T, ascending bool) func(a, b int32) int {
+func order[T sortable](run []T, ascending bool) func(a, b int32) int {
 	return func(a, b int32) int {
 		// NaN is the largest in both directions, unlike in cmp.Compare.
 		x, y := run[a], run[b]
 		r := cmp.Compare(x, y)
-		if x != x || y != y {
-			r = cmp.Compare(bit(x != x), bit(y != y))
+		if nx, ny := math.IsNaN(float64(x)), math.IsNaN(float64(y)); nx || ny {
+			r = cmp.Compare(bit(nx), bit(ny))
 		}
 		if !ascending {
 			r = -r
@@ -39,7 +43,7 @@ func order[T cmp.Ordered](run []T, ascending bool) func(a, b int32) int {
 
 // best returns the indices of the k best elements of run in order. For small
 // k it keeps a sorted list of candidates, else it sorts everything.
-func best[T cmp.Ordered](run []T, k int, ascending bool, buf []int32) []int32 {
+func best[T sortable](run []T, k int, ascending bool, buf []int32) []int32 {
 	if k == 0 {
 		return nil
 	}
@@ -70,7 +74,7 @@ func best[T cmp.Ordered](run []T, k int, ascending bool, buf []int32) []int32 {
 // ranked calls put with the k best indices of each run of x along axis a; at
 // is the position of the run's first element in an array with k elements
 // along the axis, step the distance of the next.
-func ranked[T cmp.Ordered](x []T, shape []int, a, k int, ascending bool, put func(run []T, idx []int32, at, step int)) {
+func ranked[T sortable](x []T, shape []int, a, k int, ascending bool, put func(run []T, idx []int32, at, step int)) {
 	outer, n, inner := around(shape, a)
 	run, buf := make([]T, n), make([]int32, 0, n)
 	for r := range outer * inner {

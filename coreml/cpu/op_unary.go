@@ -299,7 +299,7 @@ func buildIdentity(b *builder) kernel {
 	x := b.input("x")
 	b.results(1)
 	return func(c *call) error {
-		if v := c.in[x]; v.list != nil || v.dict != nil {
+		if v := c.in[x]; v.list != nil || v.keys != nil {
 			c.out[0] = v
 			return nil
 		}
@@ -345,10 +345,10 @@ func castInts(c *call, v *value, to tensor.DType) {
 	c.out[0].dtype = to
 	if v.isFloat() {
 		for k, f := range c.wide(v) {
-			switch {
-			case to == tensor.Bool:
+			switch to {
+			case tensor.Bool:
 				dst[k] = bit(f != 0)
-			case to == tensor.UInt32:
+			case tensor.UInt32:
 				dst[k] = int32(uint32(int64(f)))
 			default:
 				dst[k] = wrapInt(to, saturate(f))

@@ -52,21 +52,21 @@ func (c *call) oneInt(name string, s slot) (int, error) {
 	return int(v.whole()[0]), nil
 }
 
-// move makes result i of the given shape from runs of n elements of v: run k
+// move makes result 0 of the given shape from runs of n elements of v: run k
 // of the result is the one that starts at element from(k) of v. A negative
 // position stands for zeros.
-func (c *call) move(i int, v *value, shape []int, n int, from func(k int) int) error {
+func (c *call) move(v *value, shape []int, n int, from func(k int) int) error {
 	switch {
-	case v.s != nil || v.dict != nil || v.list != nil:
+	case v.s != nil || v.keys != nil || v.list != nil:
 		return errors.New("an operand is not an array of numbers")
 	case v.h != nil:
-		moveRuns(c, c.newHalf(i, shape), v.h, n, from)
+		moveRuns(c, c.newHalf(0, shape), v.h, n, from)
 	case v.isFloat():
-		moveRuns(c, c.newFloat(i, shape), c.wide(v), n, from)
+		moveRuns(c, c.newFloat(0, shape), c.wide(v), n, from)
 	default:
-		moveRuns(c, c.newInt(i, shape), v.whole(), n, from)
+		moveRuns(c, c.newInt(0, shape), v.whole(), n, from)
 	}
-	c.out[i].dtype = v.dtype
+	c.out[0].dtype = v.dtype
 	return nil
 }
 

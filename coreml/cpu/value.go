@@ -17,6 +17,8 @@ import (
 //	s  strings
 //	w  a compressed weight
 //	view  elements that lie elsewhere
+//	list  the elements of a list
+//	keys  the names that go with f in the dictionary of classify
 //
 // Values are immutable once produced, except that an op may overwrite an
 // operand that nobody else can see (see call.mayOverwrite).
@@ -29,8 +31,8 @@ type value struct {
 	s     []string
 	w     weight
 	view  *view
-	dict  map[string]float64 // result of classify
-	list  *listValue         // of make_list and the ops on lists
+	list  *listValue
+	keys  []string // of a dictionary (classify), whose values are in f
 
 	buf     *buffer // owner of f, h or i; nil for constants and inputs
 	scratch *value  // widened copy of a constant, kept

@@ -16,7 +16,7 @@ type lutWeight struct {
 	rows, cols int // of the result
 	idxCols    int // indices in a row of idx
 	groups     *groups
-	table      []float32 // [group][2^n][vec]
+	table      []float32 // [group][2^n][vec]; nil with loops
 	size       int       // entries in a table
 	vec        int       // length of a vector
 	axis       int       // along which vectors lie
@@ -52,7 +52,7 @@ func newLUT(idx packed, table *value, axis int) (*lutWeight, []int, error) {
 	if n < 2 || n > 256 || n&(n-1) != 0 {
 		return nil, nil, fmt.Errorf("lut has %d entries, want 2, 4, 8, 16, 64 or 256", n)
 	}
-	w := &lutWeight{idx: idx, bits: idx.dtype.Bits(), groups: g, size: n, vec: table.shape[k+1], table: table.wide()}
+	w := &lutWeight{idx: idx, bits: idx.dtype.Bits(), groups: g, size: n, vec: table.shape[k+1]}
 	if w.vec < 1 {
 		return nil, nil, fmt.Errorf("lut has vectors of %d numbers", w.vec)
 	}
@@ -72,9 +72,12 @@ func newLUT(idx packed, table *value, axis int) (*lutWeight, []int, error) {
 	w.rows, w.cols = matrixDims(shape)
 	_, w.idxCols = matrixDims(idx.shape)
 	if w.vec == 1 && table.dtype == tensor.FP16 && w.bits == entryBits(n) {
-		if w.loops = vectorLUT(w.bits); w.loops != nil {
-			w.halves = splitHalves(w.table, n)
-		}
+		w.loops = vectorLUT(w.bits)
+	}
+	if w.loops != nil {
+		w.halves = splitHalves(table, n)
+	} else {
+		w.table = table.wide()
 	}
 	return w, shape, nil
 }
@@ -82,14 +85,31 @@ func newLUT(idx packed, table *value, axis int) (*lutWeight, []int, error) {
 func entryBits(n int) int { return bits.Len(uint(n)) - 1 }
 
 // splitHalves lays out tables of n fp16 entries as the vector loops want.
-func splitHalves(table []float32, n int) []byte {
-	out := make([]byte, 2*len(table))
-	for k, x := range table {
-		h := tensor.F32ToF16(x)
+func splitHalves(table *value, n int) []byte {
+	out := make([]byte, 2*table.size())
+	for k := range table.size() {
+		h := uint16(0)
+		if table.h != nil {
+			h = table.h[k]
+		} else {
+			h = tensor.F32ToF16(table.f[k])
+		}
 		at := k/n*2*n + k%n
 		out[at], out[at+n] = byte(h), byte(h>>8)
 	}
 	return out
+}
+
+// entries returns table g; buf is used when only its halves are kept.
+func (w *lutWeight) entries(g int, buf *[256]float32) []float32 {
+	if w.loops == nil {
+		return w.table[g*w.size:][:w.size]
+	}
+	t := w.halves[g*2*w.size:]
+	for k := range w.size {
+		buf[k] = tensor.F16ToF32(uint16(t[k]) | uint16(t[w.size+k])<<8)
+	}
+	return buf[:w.size]
 }
 
 // blocks returns how many whole blocks of 32 indices, from index first on,
@@ -130,8 +150,11 @@ func (w *lutWeight) row(dst []float32, r int) {
 			w.loops.lookup(&dst[start], &src[0], &w.halves[g*2*w.size], n)
 			start += 32 * n
 		}
-		lookup(dst[start:s.end], w.idx.data, w.bits, r*w.cols+start, w.table[g*w.size:][:w.size])
-		start = s.end
+		if start < s.end {
+			var buf [256]float32
+			lookup(dst[start:s.end], w.idx.data, w.bits, r*w.cols+start, w.entries(g, &buf))
+			start = s.end
+		}
 	}
 }
 
@@ -151,7 +174,8 @@ func (w *lutWeight) dotRow(x []float32, r int, buf []float32) float32 {
 		}
 		if start < s.end {
 			rest := buf[:s.end-start]
-			lookup(rest, w.idx.data, w.bits, r*w.cols+start, w.table[g*w.size:][:w.size])
+			var tab [256]float32
+			lookup(rest, w.idx.data, w.bits, r*w.cols+start, w.entries(g, &tab))
 			sum += dot(rest, x[start:s.end])
 		}
 		start = s.end

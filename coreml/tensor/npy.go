@@ -26,6 +26,32 @@ var npyTypes = map[string]DType{
 // and other element types are errors that say so. It reads no further than the
 // data.
 func ReadNPY(r io.Reader) (*Tensor, error) {
+	t, err := ReadNPYHeader(r)
+	if err != nil {
+		return nil, err
+	}
+	want := t.DType.ByteSize(int64(Count(t.Shape)))
+	// The buffer grows with what arrives, so that a false shape costs nothing.
+	if t.Data, err = io.ReadAll(io.LimitReader(r, want)); err != nil {
+		return nil, fmt.Errorf("npy: the data: %w", err)
+	}
+	if int64(len(t.Data)) != want {
+		return nil, fmt.Errorf("npy: %d bytes of data, want %d for %s %s", len(t.Data), want, t.DType, ShapeString(t.Shape))
+	}
+	if t.DType == Bool {
+		for i, b := range t.Data {
+			if b > 1 {
+				t.Data[i] = 1
+			}
+		}
+	}
+	return t, nil
+}
+
+// ReadNPYHeader reads the header only, by the rules of ReadNPY, and leaves r
+// at the first byte of the data. The tensor has a type and a shape, but no
+// data.
+func ReadNPYHeader(r io.Reader) (*Tensor, error) {
 	var head [8]byte
 	if _, err := io.ReadFull(r, head[:]); err != nil {
 		return nil, fmt.Errorf("npy: the magic: %w", noEOF(err))
@@ -54,21 +80,6 @@ func ReadNPY(r io.Reader) (*Tensor, error) {
 	t, err := parseNPYHeader(string(text))
 	if err != nil {
 		return nil, fmt.Errorf("npy: %w", err)
-	}
-	want := t.DType.ByteSize(int64(Count(t.Shape)))
-	// The buffer grows with what arrives, so that a false shape costs nothing.
-	if t.Data, err = io.ReadAll(io.LimitReader(r, want)); err != nil {
-		return nil, fmt.Errorf("npy: the data: %w", err)
-	}
-	if int64(len(t.Data)) != want {
-		return nil, fmt.Errorf("npy: %d bytes of data, want %d for %s %s", len(t.Data), want, t.DType, ShapeString(t.Shape))
-	}
-	if t.DType == Bool {
-		for i, b := range t.Data {
-			if b > 1 {
-				t.Data[i] = 1
-			}
-		}
 	}
 	return t, nil
 }

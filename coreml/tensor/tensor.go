@@ -4,14 +4,21 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"slices"
 )
 
 // Tensor is a dense, row-major host tensor. Data is little endian; bool
 // elements are one byte, 0 or 1. Sub-byte element types do not occur here.
+//
+// Two results of classify are not numbers: a class label has DType String and
+// its text in Strings; a dictionary has the values in Data, FP64 of shape [n],
+// and their n names in Keys.
 type Tensor struct {
-	DType DType
-	Shape []int
-	Data  []byte
+	DType   DType
+	Shape   []int
+	Data    []byte
+	Strings []string
+	Keys    []string
 }
 
 // New returns a zero tensor. Shape must have known dimensions whose product
@@ -145,5 +152,6 @@ func (t *Tensor) Int(i int) int {
 
 // Clone returns a deep copy.
 func (t *Tensor) Clone() *Tensor {
-	return &Tensor{DType: t.DType, Shape: append([]int{}, t.Shape...), Data: append([]byte{}, t.Data...)}
+	return &Tensor{DType: t.DType, Shape: append([]int{}, t.Shape...), Data: append([]byte{}, t.Data...),
+		Strings: slices.Clone(t.Strings), Keys: slices.Clone(t.Keys)}
 }
