@@ -28,7 +28,7 @@ type opDef struct {
 var opTable = map[string]*opDef{}
 
 func init() {
-	for _, family := range [][]opDef{constOps, stateOps, controlOps, binaryOps, unaryOps, selectOps, shapeOps, sliceOps, gatherOps, reduceOps, normOps, linearOps, convOps, scatterOps, sortOps, nmsOps, scanOps, listOps, quantOps, randomOps, classifyOps, einsumOps, attentionOps, recurrentOps, poolOps, spaceOps, convTransposeOps} {
+	for _, family := range [][]opDef{constOps, stateOps, controlOps, binaryOps, unaryOps, selectOps, shapeOps, sliceOps, gatherOps, reduceOps, normOps, linearOps, convOps, scatterOps, sortOps, nmsOps, scanOps, listOps, quantOps, randomOps, classifyOps, einsumOps, attentionOps, recurrentOps, poolOps, resizeOps, sampleOps, spaceOps, convTransposeOps} {
 		register(family)
 	}
 }
