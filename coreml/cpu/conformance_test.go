@@ -2,6 +2,7 @@ package cpu_test
 
 import (
 	"flag"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -24,6 +25,19 @@ func TestConformance(t *testing.T) {
 				o.Ops = strings.Split(*onlyOps, ",")
 			}
 			backendtest.Run(t, cpu.New(), o)
+		})
+	}
+}
+
+// TestModels runs the real networks of the shared vectors.
+func TestModels(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs whole networks")
+	}
+	shared := sharedFolder(t, "vectors", "models")
+	for _, p := range []coreml.Precision{coreml.Strict, coreml.Fast} {
+		t.Run(string(p), func(t *testing.T) {
+			backendtest.RunModels(t, cpu.New(), backendtest.Options{Precision: p, Threads: 2}, filepath.Dir(filepath.Dir(shared)))
 		})
 	}
 }
