@@ -46,6 +46,10 @@ type LoadOptions struct {
 	Logger       *slog.Logger // nil = discard
 	Observer     Observer     // CPU only; nil = none. Called after each op, in program order
 	Profile      *Profile     // CPU only; nil = none. Time per op type is added to it
+	// WithoutWeights takes zeros for everything in weight files, which need
+	// not be there: to see that a program can be loaded, not to run it. CPU
+	// only.
+	WithoutWeights bool
 }
 
 // OpEvent is what an Observer sees.

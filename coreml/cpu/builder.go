@@ -350,6 +350,9 @@ func listLiteral(v *mil.Value) (*value, error) {
 
 // blobValue maps data from the weight file after checking its record.
 func (b *builder) blobValue(v *mil.Value, n int64) (*value, error) {
+	if b.lo.sess.opts.WithoutWeights {
+		return b.typedData(v.Type, n, b.lo.zeros(v.Type.DType.ByteSize(n)))
+	}
 	rec, err := b.lo.model.Weights.Record(v.Blob)
 	if err != nil {
 		return nil, err
@@ -364,9 +367,22 @@ func (b *builder) blobValue(v *mil.Value, n int64) (*value, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := v.Type.DType
+	return b.typedData(v.Type, n, data)
+}
+
+// typedData makes a value of n elements that lie in data.
+func (b *builder) typedData(t mil.Type, n int64, data []byte) (*value, error) {
+	d := t.DType
 	if d.IsInt() && d.Bits() <= 8 && n > 64 {
-		return &value{dtype: d, shape: v.Type.Shape, w: packed{d, v.Type.Shape, data}}, nil
+		return &value{dtype: d, shape: t.Shape, w: packed{d, t.Shape, data}}, nil
 	}
-	return fromBytes(d, v.Type.Shape, data), nil
+	return fromBytes(d, t.Shape, data), nil
+}
+
+// zeros returns n zero bytes, the same ones to everybody.
+func (lo *lowerer) zeros(n int64) []byte {
+	if int64(len(lo.zero)) < n {
+		lo.zero = make([]byte, n)
+	}
+	return lo.zero[:n:n]
 }

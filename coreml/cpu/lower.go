@@ -57,6 +57,8 @@ type lowerer struct {
 	*graph
 	cur  *[]*node // where ops go: the function's nodes or a block's
 	ids  map[string]int
+	bad  map[int]bool // values of ops that failed: what follows from them is no news
+	zero []byte
 	sess *session
 	errs diag.List
 }
@@ -68,7 +70,7 @@ func lower(ctx context.Context, m *coreml.Model, f *coreml.Function, opts coreml
 	}
 	g := &graph{model: m, fn: f}
 	s := newSession(g, opts)
-	lo := &lowerer{graph: g, cur: &g.nodes, ids: map[string]int{}, sess: s}
+	lo := &lowerer{graph: g, cur: &g.nodes, ids: map[string]int{}, bad: map[int]bool{}, sess: s}
 	for _, p := range f.Program.Params {
 		g.params = append(g.params, lo.define(p))
 	}
@@ -77,16 +79,16 @@ func lower(ctx context.Context, m *coreml.Model, f *coreml.Function, opts coreml
 			s.Close()
 			return nil, err
 		}
+		if lo.spoiled(op) {
+			lo.spoil(op)
+			continue
+		}
 		if err := lo.op(op); err != nil {
-			lo.errs = append(lo.errs, err)
+			lo.report(err)
 			if len(lo.errs) >= 10 {
 				break
 			}
-			for _, o := range op.Outputs { // go on, to report more than one problem
-				if _, ok := lo.ids[o.Name]; !ok {
-					lo.define(o)
-				}
-			}
+			lo.spoil(op) // and go on, to report more than one problem
 		}
 	}
 	if len(lo.errs) == 0 {
@@ -100,6 +102,39 @@ func lower(ctx context.Context, m *coreml.Model, f *coreml.Function, opts coreml
 	lo.dropConsts()
 	s.prepare()
 	return s, nil
+}
+
+// spoiled reports whether an op reads the result of one that failed.
+func (lo *lowerer) spoiled(op *mil.Op) bool {
+	for i := range op.Args {
+		for _, bd := range op.Args[i].Bindings {
+			if id, ok := lo.ids[bd.Ref]; ok && bd.Value == nil && lo.bad[id] {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// spoil defines the results of an op that failed.
+func (lo *lowerer) spoil(op *mil.Op) {
+	for _, o := range op.Outputs {
+		id, ok := lo.ids[o.Name]
+		if !ok {
+			id = lo.define(o)
+		}
+		lo.bad[id] = true
+	}
+}
+
+// report keeps an error, once.
+func (lo *lowerer) report(err *diag.Error) {
+	for _, e := range lo.errs {
+		if e.Error() == err.Error() {
+			return
+		}
+	}
+	lo.errs = append(lo.errs, err)
 }
 
 // checkOps lists every op of the function that the table lacks.

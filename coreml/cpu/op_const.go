@@ -262,6 +262,9 @@ func buildSparse(b *builder) kernel {
 	if b.err != nil {
 		return nil
 	}
+	if b.lo.sess.opts.WithoutWeights { // the mask is not known
+		data = &value{dtype: data.dtype, shape: []int{0}, f: []float32{}}
+	}
 	bits, err := mask.maskBits()
 	if err == nil {
 		_, err = tensor.NumElements(shape)
@@ -316,6 +319,9 @@ func buildLUTSparse(b *builder) kernel {
 	if b.err != nil {
 		return nil
 	}
+	if b.lo.sess.opts.WithoutWeights {
+		return constKernel(b.zeroResult(0), b.zeroResult(1))
+	}
 	bits, err := mask.maskBits()
 	var full *value
 	if err == nil {
@@ -368,6 +374,9 @@ func buildSparseScale(b *builder) kernel {
 	if b.err != nil {
 		return nil
 	}
+	if b.lo.sess.opts.WithoutWeights {
+		return constKernel(b.zeroResult(0), b.zeroResult(1))
+	}
 	bits, err := mask.maskBits()
 	var full *value
 	if err == nil {
@@ -387,4 +396,21 @@ func buildSparseScale(b *builder) kernel {
 		w.row(dense[r*cols:(r+1)*cols], r)
 	}
 	return constKernel(&value{dtype: tensor.UInt1, shape: mask.shape, i: mask.whole()}, pickMask(mask.whole(), dense, scale.dtype))
+}
+
+// zeroResult is a result of the declared type when the weights are not known.
+func (b *builder) zeroResult(i int) *value {
+	t := b.outType(i)
+	n, err := tensor.NumElements(t.Shape)
+	if err != nil || n > maxElements {
+		b.failf("result %d has type %s", i, t)
+		n = 0
+	}
+	v := &value{dtype: t.DType, shape: t.Shape}
+	if t.DType.IsFloat() {
+		v.f = make([]float32, n)
+	} else {
+		v.i = make([]int32, n)
+	}
+	return v
 }

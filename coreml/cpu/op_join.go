@@ -23,7 +23,13 @@ func buildConcat(b *builder) kernel {
 	return func(c *call) error {
 		j := &joined{}
 		for _, s := range vals {
-			j.vals = append(j.vals, c.in[s])
+			v := c.in[s]
+			if v.rank() == 0 { // scalars make a vector, as converters write shapes
+				one := *v
+				one.shape = []int{1}
+				v = &one
+			}
+			j.vals = append(j.vals, v)
 		}
 		first := j.vals[0]
 		a, err := axisOf(axis, first.rank())
