@@ -299,6 +299,29 @@ func (f *partFinder) chunks(prefix string) []*Part {
 			out = append(out, f.chunkOr(rot[n], ChunkRot, base, n, of, "_rot", pf))
 		}
 	}
+	return append(out, f.prefillChunks(base, of, files)...)
+}
+
+// prefillChunks finds the chunks' prefill files of a package that splits them
+// off (ffn_prefill, anemll.md 1.4 h).
+func (f *partFinder) prefillChunks(base string, of int, files []chunkFile) []*Part {
+	name, prm := f.claim("ffn_prefill")
+	stem, _ := containerName(name)
+	m := chunkName.FindStringSubmatch(stem)
+	if len(m) < 2 || m[1] == base {
+		return nil
+	}
+	found := make([]*Part, of+1)
+	for _, c := range files {
+		if c.base == m[1] && !c.rot && c.of == of && c.no >= 1 && c.no <= of && found[c.no] == nil {
+			found[c.no] = f.part(PrefillOf, c.stem)
+			found[c.no].Chunk, found[c.no].Of = c.no, of
+		}
+	}
+	var out []*Part
+	for n := 1; n <= of; n++ {
+		out = append(out, f.chunkOr(found[n], PrefillOf, m[1], n, of, "", prm.Pos))
+	}
 	return out
 }
 

@@ -135,6 +135,12 @@ func (s *cmlSet) match(described bool) (parts []*Part, layout Layout, why string
 		parts, layout, why = s.take(stems...), MLKV, "chunk_a to chunk_d"
 	case s.has("chunk1") || s.has("chunk2") && s.has("chunk3"):
 		parts, layout, why = s.kvioChunks(), KVIO, "chunk1 and its successors"
+		if len(parts) == 3 {
+			why = "chunk1, chunk2_3way and chunk3_3way"
+			if s.has("chunk2") || s.has("chunk3") || s.has("chunk4") {
+				why += ", which win over chunk2 to chunk4 beside them"
+			}
+		}
 	case s.has("model") && s.has("chunk_1"):
 		parts, layout, why = s.take("model"), StatefulChunks, "model beside chunk_1: the one-chunk form wins"
 	case s.has("chunk_1") || s.has("chunk_2") && s.has("chunk_3"):

@@ -155,6 +155,7 @@ func (p *Package) dropStaleChunk(ctx context.Context) {
 		for _, c := range chunks[:3] {
 			c.Of = 3
 		}
+		p.because("chunk_3 gives token_id, so that " + chunks[3].Path + " is left over")
 	}
 }
 

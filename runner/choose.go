@@ -3,6 +3,8 @@ package runner
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/anepkg/anepkg/coreml"
@@ -22,6 +24,8 @@ func (r *Runner) choose(ctx context.Context, l *loader) error {
 		r.contract, r.reason, err = openMonolithic(ctx, l)
 	case layoutNames[p.Layout]:
 		r.contract, r.reason, err = openChunked(ctx, l)
+	case p.Layout == manifest.KVIO || p.Layout == manifest.StatefulChunks || p.Layout == manifest.MLKV:
+		r.contract, r.reason, err = openLinked(ctx, l)
 	default:
 		err = r.refuse()
 	}
@@ -34,8 +38,9 @@ func (r *Runner) refuse() error {
 	if what == "" {
 		what = string(p.Kind)
 	}
-	e := diag.Errorf(diag.In(p.Path), diag.Unsupported, "cannot generate text with a package of layout %q (%s); supported: %s, %s, %s, %s, %s, %s",
-		what, p.Reason, manifest.Chunked, manifest.ChunkedRecurrent, manifest.ChunkedGemma4, manifest.Rotate, manifest.Monolithic, manifest.Encoder)
+	e := diag.Errorf(diag.In(p.Path), diag.Unsupported, "cannot generate text with a package of layout %q (%s); supported: %s, %s, %s, %s, %s, %s, %s, %s, %s",
+		what, p.Reason, manifest.Chunked, manifest.ChunkedRecurrent, manifest.ChunkedGemma4, manifest.Rotate, manifest.Monolithic,
+		manifest.KVIO, manifest.StatefulChunks, manifest.MLKV, manifest.Encoder)
 	if p.Layout == manifest.Single {
 		return e.WithHint("one model runs with: anepkg predict")
 	}
@@ -49,8 +54,9 @@ type facts struct {
 	window  int    // length of kv_cache_local where it is shorter than the context
 	moving  string // a state that cannot be rewound
 	ple     bool
-	rotate  bool // every chunk has infer_rotate
-	rotateB bool // and prefill_rotate
+	sizes   []int // contexts N of the functions infer_ctxN that every chunk has, ascending
+	rotate  bool  // every chunk has infer_rotate
+	rotateB bool  // and prefill_rotate
 }
 
 // gather reads the facts off the models' declarations.
@@ -58,7 +64,12 @@ func gather(models [][]*coreml.Model, claims manifest.Params) (facts, error) {
 	fc := facts{rotate: true, rotateB: true}
 	prefill := true
 	var global int
-	for _, ms := range models {
+	for i, ms := range models {
+		if sizes := variants(ms, fnInfer); i == 0 {
+			fc.sizes = sizes
+		} else {
+			fc.sizes = slices.DeleteFunc(fc.sizes, func(n int) bool { return !slices.Contains(sizes, n) })
+		}
 		infer := function(ms, fnInfer)
 		if infer == nil {
 			return fc, diag.Errorf(diag.In(ms[0].Path), diag.Unsupported, "no function infer; the model has %s", functionNames(ms))
@@ -91,6 +102,9 @@ func gather(models [][]*coreml.Model, claims manifest.Params) (facts, error) {
 	if !prefill {
 		fc.batch = 0
 	}
+	if n := len(fc.sizes); n > 0 {
+		fc.context = fc.sizes[n-1]
+	}
 	if fc.context == 0 {
 		fc.context, _ = claims.Int("context_length")
 	}
@@ -109,7 +123,10 @@ func gather(models [][]*coreml.Model, claims manifest.Params) (facts, error) {
 // rules turns facts and the one claim that no program shows into rules.
 // why explains the choice.
 func (fc facts) rules(layout string, lastOut bool) (name string, ru rules, why string) {
-	ru = rules{limit: fc.context, batch: fc.batch, lastOut: lastOut, rerun: true}
+	ru = rules{limit: fc.context, batch: fc.batch, lastOut: lastOut, rerun: true, sizes: fc.sizes}
+	if n := len(fc.sizes); n > 0 && fc.sizes[n-1] < fc.context || fc.window > 0 {
+		ru.sizes = nil
+	}
 	switch {
 	case fc.moving != "":
 		ru.rerun = false
@@ -126,11 +143,36 @@ func (fc facts) rules(layout string, lastOut bool) (name string, ru rules, why s
 		ru.limit = fc.window
 		return layout, ru, fmt.Sprintf("the local cache holds %d positions and there is no infer_rotate, so the context ends there", fc.window)
 	}
+	if len(ru.sizes) > 0 {
+		return layout, ru, fmt.Sprintf("plain KV caches that hold the whole context; each token goes through the infer_ctx of %v that is just large enough", ru.sizes)
+	}
 	return layout, ru, "plain KV caches that hold the whole context"
 }
 
-// function finds fn in the models of one chunk. A model with a single
-// function of another name counts as infer.
+// variant names the form of a function for a context of n positions
+// (anemll.md 3.2).
+func variant(fn string, n int) string { return fn + "_ctx" + strconv.Itoa(n) }
+
+// variants lists the contexts that the models of one chunk have forms of fn
+// for, ascending.
+func variants(ms []*coreml.Model, fn string) []int {
+	var out []int
+	for _, m := range ms {
+		for _, f := range m.Functions {
+			rest, ok := strings.CutPrefix(f.Name, fn+"_ctx")
+			if n, err := strconv.Atoi(rest); ok && err == nil && n > 0 && variant(fn, n) == f.Name && !slices.Contains(out, n) {
+				out = append(out, n)
+			}
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// function finds fn in the models of one chunk; where there are only forms of
+// it for several contexts, the largest. A first model with a single
+// function of another name counts as infer, a later one whose only function
+// is main and takes several tokens as prefill.
 func function(ms []*coreml.Model, fn string) *coreml.Function {
 	_, f := find(ms, fn)
 	return f
@@ -142,8 +184,18 @@ func find(ms []*coreml.Model, fn string) (*coreml.Model, *coreml.Function) {
 			return m, f
 		}
 	}
-	if fn == fnInfer && len(ms) > 0 && len(ms[0].Functions) == 1 {
+	if sizes := variants(ms, fn); len(sizes) > 0 {
+		return find(ms, variant(fn, sizes[len(sizes)-1]))
+	}
+	switch {
+	case fn == fnInfer && len(ms) > 0 && len(ms[0].Functions) == 1:
 		return ms[0], ms[0].Functions[0]
+	case fn == fnPrefill: // a model of its own
+		for i, m := range ms {
+			if i > 0 && len(m.Functions) == 1 && m.Functions[0].Name == "main" && batchOf(m.Functions[0]) > 1 {
+				return m, m.Functions[0]
+			}
+		}
 	}
 	return nil, nil
 }

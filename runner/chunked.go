@@ -53,7 +53,7 @@ func openChunked(ctx context.Context, l *loader) (Contract, string, error) {
 	l.total = len(need)*len(groups.models) + 2
 
 	net := &chunked{}
-	if net.embed, err = l.loadPart(ctx, embPart, emb, ""); err != nil {
+	if net.embed, err = l.loadPart(ctx, embPart, emb); err != nil {
 		return nil, "", err
 	}
 	for i, ms := range groups.models {
@@ -68,7 +68,7 @@ func openChunked(ctx context.Context, l *loader) (Contract, string, error) {
 		}
 		net.chunks = append(net.chunks, p)
 	}
-	if net.lmHead, err = l.loadPart(ctx, headPart, lm, ""); err != nil {
+	if net.lmHead, err = l.loadPart(ctx, headPart, lm); err != nil {
 		return nil, "", err
 	}
 	if net.reader, err = newHead(net.lmHead.fn, l.pkg.Params, net.lmHead.path); err != nil {
@@ -99,12 +99,16 @@ func (g *chunkGroups) partOf(i int, m *coreml.Model) *manifest.Part {
 	return g.parts[i][0]
 }
 
-// chunkModels opens the chunks and joins each with its _rot file.
+// chunkModels opens the chunks and joins each with its _rot file and its
+// prefill file.
 func chunkModels(ctx context.Context, l *loader) (*chunkGroups, error) {
 	g := &chunkGroups{}
 	at := map[int]int{}
-	for _, role := range []manifest.Role{manifest.Chunk, manifest.ChunkRot} {
+	for _, role := range []manifest.Role{manifest.Chunk, manifest.ChunkRot, manifest.PrefillOf} {
 		for _, pt := range l.pkg.PartsOf(role) {
+			if role == manifest.PrefillOf && pt.Chunk == 0 {
+				continue
+			}
 			m, err := l.model(ctx, pt)
 			if err != nil {
 				return nil, err
@@ -136,9 +140,9 @@ func single(ctx context.Context, l *loader, role manifest.Role) (*manifest.Part,
 	return parts[0], m, err
 }
 
-// loadPart loads a part that stands alone.
-func (l *loader) loadPart(ctx context.Context, pt *manifest.Part, m *coreml.Model, fn string) (*unit, error) {
-	u, err := l.load(ctx, pt, m, fn)
+// loadPart loads the default function of a part that stands alone.
+func (l *loader) loadPart(ctx context.Context, pt *manifest.Part, m *coreml.Model) (*unit, error) {
+	u, err := l.load(ctx, pt, m, "")
 	if err != nil {
 		return nil, err
 	}
@@ -154,6 +158,12 @@ func neededFunctions(ru rules, opts Options) []string {
 		mode = PrefillBatch // its functions include those of the others
 	}
 	need := []string{fnInfer}
+	if len(ru.sizes) > 0 {
+		need = nil
+		for _, n := range ru.sizes {
+			need = append(need, variant(fnInfer, n))
+		}
+	}
 	if ru.batchAt(0, mode) != "" {
 		need = append(need, fnPrefill)
 	}
@@ -168,10 +178,17 @@ func neededFunctions(ru rules, opts Options) []string {
 
 // lastTokenOutput reports whether the prefill of the last chunk gives the
 // final-normed hidden state of the last token. Stock packages give an
-// unnormalized first token of the same shape, so the claim decides.
+// unnormalized first token of the same shape [1, 1, H], so the claim decides;
+// a claim beside an output of the whole batch, which is not normalized
+// either, does not count (anemll.md 3.2).
 func lastTokenOutput(claims manifest.Params, last []*coreml.Model) bool {
 	claimed, _ := claims.Bool("prefill_last_token_output")
-	return claimed && function(last, fnPrefill) != nil
+	prefill := function(last, fnPrefill)
+	if !claimed || prefill == nil {
+		return false
+	}
+	out := prefill.Output(outHidden)
+	return out == nil || len(out.Shape) != 3 || out.Shape[1] <= 1
 }
 
 // check makes sure before anything runs that every input has a source.
@@ -234,7 +251,7 @@ func (c *chunked) run(ctx context.Context, st step, ids []int) (Scores, error) {
 	if err != nil {
 		return Scores{}, err
 	}
-	trail := []*tensor.Tensor{hidden}
+	trail := []trailEntry{{c.embed, hidden}}
 	for _, p := range c.chunks {
 		u, err := p.unit(st.fn)
 		if err != nil {
@@ -250,7 +267,7 @@ func (c *chunked) run(ctx context.Context, st step, ids []int) (Scores, error) {
 		if hidden, err = u.output(outs, outHidden); err != nil {
 			return Scores{}, err
 		}
-		trail = append(trail, hidden)
+		trail = append(trail, trailEntry{u, hidden})
 	}
 	if !st.want {
 		return Scores{}, nil
@@ -259,33 +276,35 @@ func (c *chunked) run(ctx context.Context, st step, ids []int) (Scores, error) {
 }
 
 // score runs the lm_head on the last token of the last chunk's output.
-func (c *chunked) score(ctx context.Context, st step, trail []*tensor.Tensor) (Scores, error) {
+func (c *chunked) score(ctx context.Context, st step, trail []trailEntry) (Scores, error) {
 	in := &c.lmHead.fn.Inputs[0]
-	hidden := convert(lastRow(trail[len(trail)-1]), in.DType)
+	hidden := convert(lastRow(trail[len(trail)-1].out), in.DType)
 	outs, err := c.lmHead.predict(ctx, map[string]*tensor.Tensor{in.Name: hidden}, nil)
 	if err != nil {
 		return Scores{}, err
 	}
 	sc, err := c.reader.read(c.lmHead, outs)
 	if diag.CodeOf(err) == diag.RunFailed {
-		err = c.blame(st, trail, err)
+		err = blame(st, trail, err)
 	}
 	return sc, err
 }
 
+// trailEntry is what a part gave in a step.
+type trailEntry struct {
+	u   *unit
+	out *tensor.Tensor
+}
+
 // blame names the first part of the step whose output holds a NaN.
-func (c *chunked) blame(st step, trail []*tensor.Tensor, err error) error {
-	for i, t := range trail {
-		at := firstNaN(t)
+func blame(st step, trail []trailEntry, err error) error {
+	for _, t := range trail {
+		at := firstNaN(t.out)
 		if at < 0 {
 			continue
 		}
-		u := c.embed
-		if i > 0 {
-			u = c.chunks[i-1].units[st.fn]
-		}
-		return diag.Errorf(u.pos(), diag.RunFailed, "function %s gave NaN at position %d: its output holds it first (element %d), so the logits are NaN",
-			u.fn.Name, st.pos+st.n-1, at).WithHint("find the op with: anepkg trace --part %s", path.Base(u.path))
+		return diag.Errorf(t.u.pos(), diag.RunFailed, "function %s gave NaN at position %d: its output holds it first (element %d), so the logits are NaN",
+			t.u.fn.Name, st.pos+st.n-1, at).WithHint("find the op with: anepkg trace --part %s", path.Base(t.u.path))
 	}
 	return err
 }

@@ -2,6 +2,7 @@ package runner
 
 import (
 	"context"
+	"fmt"
 	"io/fs"
 	"math"
 	"strconv"
@@ -26,8 +27,10 @@ type CaseResult struct {
 	Rows      int         `json:"rows"`
 	Prefill   PrefillMode `json:"prefill,omitempty"`
 	// FirstRow is the first row outside the tolerance, -1 if none.
-	FirstRow int    `json:"first_bad_row"`
-	Error    string `json:"error,omitempty"`
+	FirstRow int `json:"first_bad_row"`
+	// States are the states after the prompt, where the reference has them.
+	States []StateResult `json:"states,omitempty"`
+	Error  string        `json:"error,omitempty"`
 }
 
 // Comparison is the outcome of a comparison.
@@ -46,12 +49,9 @@ func (c *Comparison) add(res CaseResult) {
 	c.Pass = c.Pass && res.Pass
 }
 
-// CompareGolden opens pkg and compares it with the golden.json at name in
-// fsys. The generated ids of a case are fed whatever the package would
-// choose (teacher forcing); row i of its logits is compared before
-// generated_ids[i] is fed. A case that cannot run fails and says why; an
-// unreadable golden file, a package that does not open, and cancellation
-// are errors.
+// CompareGolden opens pkg and compares it as Runner.CompareGolden does. An
+// unreadable golden file, a package that does not open, and cancellation are
+// errors.
 func CompareGolden(ctx context.Context, pkg *manifest.Package, backend coreml.Backend, opts Options, fsys fs.FS, name string) (*Comparison, error) {
 	g, err := readGolden(fsys, name)
 	if err != nil {
@@ -63,6 +63,24 @@ func CompareGolden(ctx context.Context, pkg *manifest.Package, backend coreml.Ba
 		return nil, err
 	}
 	defer r.Close() //nolint:errcheck // nothing is written
+	return r.compareGolden(ctx, g, fsys, name)
+}
+
+// CompareGolden compares the package with the golden.json at name in fsys.
+// The generated ids of a case are fed whatever the package would choose
+// (teacher forcing); row i of its logits is compared before generated_ids[i]
+// is fed, and the states after the prompt where the reference has them. A
+// case that cannot run fails and says why. Cases that ask for a prefill mode
+// need a Runner opened with AllModes.
+func (r *Runner) CompareGolden(ctx context.Context, fsys fs.FS, name string) (*Comparison, error) {
+	g, err := readGolden(fsys, name)
+	if err != nil {
+		return nil, err
+	}
+	return r.compareGolden(ctx, g, fsys, name)
+}
+
+func (r *Runner) compareGolden(ctx context.Context, g *golden, fsys fs.FS, name string) (*Comparison, error) {
 	cmp := r.newComparison(g.Name, g.Tolerance)
 	for i := range g.Cases {
 		c := &g.Cases[i]
@@ -71,7 +89,7 @@ func CompareGolden(ctx context.Context, pkg *manifest.Package, backend coreml.Ba
 		if c.Embedding != "" {
 			err = r.compareEmbedding(ctx, fsys, name, c, g.Tolerance, &res)
 		} else {
-			err = r.compareCase(ctx, fsys, name, c, g.Tolerance, &res)
+			err = r.compareCase(ctx, fsys, name, g, c, &res)
 		}
 		if err != nil {
 			if ctx.Err() != nil {
@@ -116,7 +134,7 @@ func (r *Runner) compareEmbedding(ctx context.Context, fsys fs.FS, file string, 
 	return nil
 }
 
-func (r *Runner) compareCase(ctx context.Context, fsys fs.FS, file string, c *goldenCase, tol Tolerance, res *CaseResult) error {
+func (r *Runner) compareCase(ctx context.Context, fsys fs.FS, file string, g *golden, c *goldenCase, res *CaseResult) error {
 	var want [][]float32
 	if c.Logits != "" {
 		var err error
@@ -128,8 +146,14 @@ func (r *Runner) compareCase(ctx context.Context, fsys fs.FS, file string, c *go
 	if mode == "" {
 		mode = r.opts.Prefill
 	}
-	j := newJudge(tol, res)
+	j := newJudge(g.Tolerance, res)
 	err := r.Force(ctx, c.PromptIDs, c.Generated, mode, func(i int, sc Scores) error {
+		if i == 0 && g.States != nil && g.States.Case == c.Name {
+			var err error
+			if res.States, err = r.compareStates(fsys, file, g.States, g.Tolerance); err != nil {
+				return err
+			}
+		}
 		var row []float32
 		if want != nil {
 			row = want[i]
@@ -140,6 +164,11 @@ func (r *Runner) compareCase(ctx context.Context, fsys fs.FS, file string, c *go
 		return err
 	}
 	j.done()
+	for _, s := range res.States {
+		if !s.Pass && res.Error == "" {
+			res.Pass, res.Error = false, fmt.Sprintf("state %s differs after the prompt: cosine %.6f, difference %.4g", s.Name, s.Cosine, s.MaxAbs)
+		}
+	}
 	return nil
 }
 

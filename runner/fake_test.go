@@ -278,8 +278,13 @@ func fakeProgram(fns ...string) *fstest.MapFile {
 
 // fakeDecoder declares a decoder function for n tokens.
 func fakeDecoder(name string, n int, states string, out int) string {
+	return fakeDecoderFor(fakeCtx, name, n, states, out)
+}
+
+// fakeDecoderFor declares one whose mask has ctx columns.
+func fakeDecoderFor(ctx int, name string, n int, states string, out int) string {
 	return fakeFn(name, fmt.Sprintf("tensor<fp16, [1, 1, %d, %d]> causal_mask, tensor<int32, [1]> current_pos, tensor<fp16, [1, %d, 4]> hidden_states, %s, tensor<int32, [%d]> position_ids",
-		n, fakeCtx, n, states, n), fmt.Sprintf("tensor<fp16, [1, %d, 4]> = output_hidden_states", out))
+		n, ctx, n, states, n), fmt.Sprintf("tensor<fp16, [1, %d, 4]> = output_hidden_states", out))
 }
 
 const (

@@ -16,6 +16,8 @@ type golden struct {
 	Name      string       `json:"name"`
 	Tolerance Tolerance    `json:"tolerance"`
 	Cases     []goldenCase `json:"cases"`
+	// States are compared after the prompt of the case that they name.
+	States *goldenStates `json:"states"`
 }
 
 type goldenCase struct {
@@ -55,6 +57,11 @@ func readGolden(fsys fs.FS, name string) (*golden, error) {
 	}
 	if t := g.Tolerance; !(t.CosineMin >= -1 && t.CosineMin <= 1) || !(t.MaxAbs >= 0) {
 		return nil, diag.Errorf(diag.In(name), diag.Malformed, "tolerance cosine_min %v, max_abs %v: want -1 to 1, and not negative", t.CosineMin, t.MaxAbs)
+	}
+	if g.States != nil {
+		if err := g.States.check(name); err != nil {
+			return nil, err
+		}
 	}
 	for i := range g.Cases {
 		if err := g.Cases[i].check(name, i); err != nil {

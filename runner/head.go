@@ -31,15 +31,18 @@ func newHead(f *coreml.Function, claims manifest.Params, path string) (*head, er
 		err := h.readArgmax(f, claims, path)
 		return h, err
 	}
-	if f.Output("token_id") != nil {
-		h.token = "token_id"
-		h.vocab, _ = claims.Int("vocab_size")
-		return h, nil
+	for _, name := range []string{"token_id", "next_token"} {
+		if f.Output(name) != nil {
+			h.token = name
+			h.vocab, _ = claims.Int("vocab_size")
+			h.vocab = max(0, h.vocab)
+			return h, nil
+		}
 	}
 	h.logits = logitOutputs(f)
 	if len(h.logits) == 0 {
 		return nil, diag.Errorf(diag.In(path), diag.Unsupported,
-			"function %s gives %s, want logits, logits1..logitsN, argmax_idx and argmax_val, or token_id", f.Name, featureNames(f.Outputs))
+			"function %s gives %s, want logits, logits1..logitsN, argmax_idx and argmax_val, token_id, or next_token", f.Name, featureNames(f.Outputs))
 	}
 	for _, name := range h.logits {
 		shape := f.Output(name).Shape

@@ -19,7 +19,24 @@ const (
 	inMask       = "causal_mask"
 	inUpdateMask = "update_mask"
 	inPLE        = "per_layer_inputs"
+	inMaskFull   = "causal_mask_full"
+	inMaskWindow = "causal_mask_sliding"
+	inRing       = "ring_pos"
 )
+
+// maskStyle is how the masks of a family of programs are filled.
+type maskStyle struct {
+	// hidden is the value of a column that a row must not see.
+	hidden float32
+	// ring: causal_mask_sliding marks the slots of a ring buffer (the first
+	// min(position+1, window)); else those of a cache whose newest position
+	// stands last.
+	ring   bool
+	window int // length of the sliding cache, for ring_pos
+}
+
+// plainMasks are those of the package format and of ANEMLL.
+var plainMasks = maskStyle{hidden: float32(math.Inf(-1))}
 
 // inputs makes the values of one step; it shares them among the parts.
 type inputs struct {
@@ -27,10 +44,12 @@ type inputs struct {
 	ids  []int
 	from map[string]*tensor.Tensor // tensors of earlier parts, by input name
 	made map[string]*tensor.Tensor // values made from the step
+	mask maskStyle
+	rows map[string]rowSource // tables with a row for each token or position
 }
 
 func newInputs(st step, ids []int) *inputs {
-	return &inputs{st: st, ids: ids, from: map[string]*tensor.Tensor{}, made: map[string]*tensor.Tensor{}}
+	return &inputs{st: st, ids: ids, from: map[string]*tensor.Tensor{}, made: map[string]*tensor.Tensor{}, mask: plainMasks}
 }
 
 // fill returns the inputs that u declares, in its element types.
@@ -62,26 +81,61 @@ func (in *inputs) value(u *unit, f *coreml.Feature) (*tensor.Tensor, error) {
 }
 
 func (in *inputs) make(u *unit, f *coreml.Feature) (*tensor.Tensor, error) {
-	n := in.st.n
+	n, pos := in.st.n, in.st.pos
+	if src := in.rows[f.Name]; src != nil {
+		return in.tableRows(u, f, src)
+	}
 	switch f.Name {
 	case inIDs:
 		return ints(u, f, knownShape(f, 1, n), in.ids)
 	case inPositions:
-		pos := make([]int, n)
-		for i := range pos {
-			pos[i] = in.st.pos + i
+		at := make([]int, n)
+		for i := range at {
+			at[i] = pos + i
 		}
-		return ints(u, f, knownShape(f, n), pos)
+		return ints(u, f, knownShape(f, n), at)
 	case inCurrent:
-		return ints(u, f, knownShape(f, 1), []int{in.st.pos})
-	case inMask:
-		shape := knownShape(f, 1, 1, n, -1)
-		return causalMask(u, f, shape, in.st.pos, n)
+		return ints(u, f, knownShape(f, 1), []int{pos})
+	case inRing:
+		if in.mask.window > 0 {
+			return ints(u, f, knownShape(f, 1), []int{pos % in.mask.window})
+		}
+	case inMask, inMaskFull:
+		return rowMask(u, f, n, in.mask.hidden, func(row, _ int) (from, to int) { return 0, pos + row + 1 })
+	case inMaskWindow:
+		return rowMask(u, f, n, in.mask.hidden, func(row, width int) (from, to int) {
+			seen := min(pos+row+1, width)
+			if in.mask.ring {
+				return 0, seen
+			}
+			return width - seen, width
+		})
 	case inUpdateMask:
 		shape := knownShape(f, 1, 1, -1, n)
-		return updateMask(u, f, shape, in.st.pos, n)
+		return updateMask(u, f, shape, pos, n)
 	}
 	return nil, diag.Errorf(u.pos(), diag.Unsupported, "function %s has the input %s, which nothing provides", u.fn.Name, f.Name)
+}
+
+// tableRows makes an input of one table row for each token: the row of its id
+// in embedding tables, of its position in rotary ones.
+func (in *inputs) tableRows(u *unit, f *coreml.Feature, src rowSource) (*tensor.Tensor, error) {
+	_, width := src.dims()
+	if f.DType != tensor.FP16 || !tensor.Known(f.Shape) || tensor.Count(f.Shape) != in.st.n*width {
+		return nil, diag.Errorf(u.pos(), diag.Unsupported, "input %s of function %s is %s %s, want fp16 with %d rows of %d elements",
+			f.Name, u.fn.Name, f.DType, tensor.ShapeString(f.Shape), in.st.n, width)
+	}
+	t := tensor.New(tensor.FP16, f.Shape...)
+	for i := range in.st.n {
+		row := in.st.pos + i
+		if byToken[f.Name] {
+			row = in.ids[i]
+		}
+		if err := src.put(t.Data[2*i*width:2*(i+1)*width], row); err != nil {
+			return nil, err
+		}
+	}
+	return t, nil
 }
 
 // knownShape is the declared shape with its unknown dimensions taken from
@@ -122,9 +176,11 @@ func ints(u *unit, f *coreml.Feature, shape, values []int) (*tensor.Tensor, erro
 	return tensor.FromInts(f.DType, shape, values)
 }
 
-// causalMask makes rows pos..pos+n-1 of the causal mask, [1, 1, n, width]:
-// 0 where column <= row, -Inf elsewhere (package format, "Decoder chunks").
-func causalMask(u *unit, f *coreml.Feature, shape []int, pos, n int) (*tensor.Tensor, error) {
+// rowMask makes a mask [1, 1, n, width]: 0 in the columns from..to-1 that row
+// may see, hidden elsewhere (package format, "Decoder chunks"; coreml-llm.md
+// 4).
+func rowMask(u *unit, f *coreml.Feature, n int, hidden float32, visible func(row, width int) (from, to int)) (*tensor.Tensor, error) {
+	shape := knownShape(f, 1, 1, n, -1)
 	size := f.DType.Bits() / 8
 	if len(shape) != 4 || tensor.Count(shape) < 0 || shape[2] != n || (f.DType != tensor.FP16 && f.DType != tensor.FP32) {
 		return nil, diag.Errorf(u.pos(), diag.Unsupported, "input %s of function %s is %s %s, want fp16 or fp32 [1, 1, %d, context]",
@@ -132,13 +188,18 @@ func causalMask(u *unit, f *coreml.Feature, shape []int, pos, n int) (*tensor.Te
 	}
 	t := tensor.New(f.DType, shape...)
 	width := shape[3]
+	half, full := tensor.F32ToF16(hidden), math.Float32bits(hidden)
 	for row := range n {
-		for col := pos + row + 1; col < width; col++ {
+		from, to := visible(row, width)
+		for col := range width {
+			if col >= from && col < to {
+				continue
+			}
 			at := (row*width + col) * size
 			if f.DType == tensor.FP16 {
-				binary.LittleEndian.PutUint16(t.Data[at:], 0xFC00)
+				binary.LittleEndian.PutUint16(t.Data[at:], half)
 			} else {
-				binary.LittleEndian.PutUint32(t.Data[at:], math.Float32bits(float32(math.Inf(-1))))
+				binary.LittleEndian.PutUint32(t.Data[at:], full)
 			}
 		}
 	}

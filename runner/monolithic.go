@@ -3,6 +3,10 @@ package runner
 import (
 	"context"
 	"fmt"
+	"path"
+	"regexp"
+	"strconv"
+	"strings"
 
 	"github.com/anepkg/anepkg/coreml"
 	"github.com/anepkg/anepkg/coreml/diag"
@@ -22,12 +26,19 @@ func openMonolithic(ctx context.Context, l *loader) (Contract, string, error) {
 	if err != nil {
 		return nil, "", err
 	}
-	ms := []*coreml.Model{m}
+	parts, ms := []*manifest.Part{pt}, []*coreml.Model{m}
+	if pre := prefillPart(l.pkg); pre != nil && function(ms, fnPrefill) == nil {
+		pm, err := l.model(ctx, pre)
+		if err != nil {
+			return nil, "", err
+		}
+		parts, ms = append(parts, pre), append(ms, pm)
+	}
 	fc, err := gather([][]*coreml.Model{ms}, l.pkg.Params)
 	if err != nil {
 		return nil, "", err
 	}
-	name, ru, why := fc.rules(string(manifest.Monolithic), false)
+	name, ru, why := fc.rules(string(manifest.Monolithic), tokenOfBatch(ms))
 	if name == string(manifest.ChunkedRecurrent) || name == string(manifest.ChunkedGemma4) {
 		name = string(manifest.Monolithic)
 	}
@@ -35,9 +46,10 @@ func openMonolithic(ctx context.Context, l *loader) (Contract, string, error) {
 	l.total = len(need)
 	net := &monolithic{model: &part{name: fmt.Sprintf("model (%s)", pt.Path)}}
 	given := map[string]bool{inIDs: true, inPositions: true, inCurrent: true, inMask: true, inUpdateMask: true}
+	groups := chunkGroups{models: [][]*coreml.Model{ms}, parts: [][]*manifest.Part{parts}}
 	for _, fn := range need {
-		_, f := find(ms, fn)
-		u, err := l.load(ctx, pt, m, f.Name)
+		m, f := find(ms, fn)
+		u, err := l.load(ctx, groups.partOf(0, m), m, f.Name)
 		if err != nil {
 			return nil, "", err
 		}
@@ -46,7 +58,7 @@ func openMonolithic(ctx context.Context, l *loader) (Contract, string, error) {
 			return nil, "", err
 		}
 	}
-	infer := net.model.units[fnInfer]
+	infer := net.model.units[need[0]]
 	if net.reader, err = newHead(infer.fn, l.pkg.Params, infer.path); err != nil {
 		return nil, "", err
 	}
@@ -56,7 +68,35 @@ func openMonolithic(ctx context.Context, l *loader) (Contract, string, error) {
 	if net.st, err = newStates(l.backend, []*part{net.model}); err != nil {
 		return nil, "", err
 	}
+	if len(parts) > 1 && ru.batch > 0 {
+		why += fmt.Sprintf("; prompts in batches of %d through %s", ru.batch, parts[1].Path)
+	}
 	return &stepper{name: name, rules: ru, net: net}, "one model from ids to logits; " + why, nil
+}
+
+var prefillStem = regexp.MustCompile(`^prefill_t(\d+)$`)
+
+// prefillPart is the separate model for batches of a prompt, prefill_tN; with
+// several the largest N, as the runtime takes it (coreml-llm.md 1, L8).
+func prefillPart(pkg *manifest.Package) *manifest.Part {
+	var best *manifest.Part
+	most := 0
+	for _, pt := range pkg.PartsOf(manifest.PrefillOf) {
+		stem := strings.TrimSuffix(path.Base(pt.Path), path.Ext(pt.Path))
+		if m := prefillStem.FindStringSubmatch(stem); m != nil {
+			if n, err := strconv.Atoi(m[1]); err == nil && n > most {
+				best, most = pt, n
+			}
+		}
+	}
+	return best
+}
+
+// tokenOfBatch reports whether prefill gives the best token after its last
+// row, as infer gives it.
+func tokenOfBatch(ms []*coreml.Model) bool {
+	infer, prefill := function(ms, fnInfer), function(ms, fnPrefill)
+	return infer != nil && prefill != nil && infer.Output("token_id") != nil && prefill.Output("token_id") != nil
 }
 
 func (m *monolithic) head() HeadInfo  { return m.reader.info() }

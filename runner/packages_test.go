@@ -2,7 +2,6 @@ package runner_test
 
 import (
 	"encoding/json"
-	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -10,23 +9,19 @@ import (
 
 	"github.com/anepkg/anepkg/coreml"
 	"github.com/anepkg/anepkg/coreml/cpu"
-	"github.com/anepkg/anepkg/coreml/diag"
 	"github.com/anepkg/anepkg/manifest"
 	"github.com/anepkg/anepkg/runner"
 )
 
-// Packages that the CPU engine must run, and those whose ops it may lack.
-var (
-	mustRun = []string{
-		"demo", "tiny/seed-qwen3-lut6", "tiny/seed-qwen3-mixed", "tiny/seed-qwen3-int8", "tiny/anemll-qwen3-fp16", "tiny/anemll-qwen3-lut6",
-		"tiny/anemll-llama-lut4", "tiny/anemll-qwen25-argmax", "tiny/anemll-qwen3-mono-lut6",
-	}
-	mayRun = []string{
-		"tiny/seed-qwen3_5-2chunks-fp16", "tiny/seed-qwen3_5-lut6", "tiny/seed-qwen3_5-moe-fp16", "tiny/seed-gemma4-full-local-fp16",
-		"tiny/seed-gemma4-block-window-fp16", "tiny/seed-gemma4-block-window-lut6-2chunks", "tiny/anemll-gemma3-rotate", "tiny/anemll-gemma3-mono",
-		"tiny/cml-embeddinggemma", "tiny/cml-qwen2-mono-fp16", "tiny/cml-qwen2-mono-int8", "tiny/cml-qwen2-mono-int4", "tiny/cml-functiongemma",
-	}
-)
+// allPackages are the samples that must agree with their references.
+var allPackages = []string{
+	"demo", "tiny/seed-qwen3-lut6", "tiny/seed-qwen3-mixed", "tiny/seed-qwen3-int8", "tiny/anemll-qwen3-fp16", "tiny/anemll-qwen3-lut6",
+	"tiny/anemll-llama-lut4", "tiny/anemll-qwen25-argmax", "tiny/anemll-qwen3-mono-lut6",
+	"tiny/seed-qwen3_5-2chunks-fp16", "tiny/seed-qwen3_5-lut6", "tiny/seed-qwen3_5-moe-fp16", "tiny/seed-gemma4-full-local-fp16",
+	"tiny/seed-gemma4-block-window-fp16", "tiny/seed-gemma4-block-window-lut6-2chunks", "tiny/anemll-gemma3-rotate", "tiny/anemll-gemma3-mono",
+	"tiny/cml-embeddinggemma", "tiny/cml-qwen2-mono-fp16", "tiny/cml-qwen2-mono-int8", "tiny/cml-qwen2-mono-int4", "tiny/cml-functiongemma",
+	"tiny/cml-gemma4-swa-chunks", "tiny/cml-gemma4-stateful", "tiny/cml-qwen35-mlkv",
+}
 
 // TestRepositoryPackages runs the packages of this repository, so that a
 // fresh clone tests the whole way from files to text.
@@ -36,44 +31,52 @@ func TestRepositoryPackages(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			testPackage(t, filepath.Join("testdata", "packages", name), form, coreml.Fast, true)
+			testPackage(t, filepath.Join("testdata", "packages", name), form, coreml.Fast)
 		})
 	}
 }
 
 // TestPackages compares every sample, in both forms and two precisions, with
-// its golden logits, and checks that greedy generation gives the golden ids.
+// its golden logits and states, and checks that greedy generation gives the
+// golden ids.
 func TestPackages(t *testing.T) {
 	shared := sharedModels(t)
-	for _, set := range []struct {
-		names []string
-		must  bool
-	}{{mustRun, true}, {mayRun, false}} {
-		for _, name := range set.names {
-			for _, form := range []string{"package", "compiled"} {
-				for _, precision := range []coreml.Precision{coreml.Fast, coreml.Strict} {
-					t.Run(name+"/"+form+"/"+string(precision), func(t *testing.T) {
-						t.Parallel()
-						testPackage(t, filepath.Join(shared, name), form, precision, set.must)
-					})
-				}
-			}
+	for _, name := range allPackages {
+		for _, form := range []string{"package", "compiled"} {
+			t.Run(name+"/"+form, func(t *testing.T) {
+				t.Parallel()
+				testPackage(t, filepath.Join(shared, name), form, coreml.Fast, coreml.Strict)
+			})
 		}
 	}
 }
 
-func testPackage(t *testing.T, dir, form string, precision coreml.Precision, must bool) {
+// testPackage runs one form of a package in the given precisions, and
+// generates in the first.
+func testPackage(t *testing.T, dir, form string, precisions ...coreml.Precision) {
 	path := filepath.Join(dir, form)
 	pkg, err := manifest.Open(t.Context(), os.DirFS(path), path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = pkg.Close() })
-	opts := runner.Options{Precision: precision, Threads: 1, AllModes: true}
-	cmp, err := runner.CompareGolden(t.Context(), pkg, cpu.New(), opts, os.DirFS(dir), "golden.json")
-	if !must && errors.Is(err, diag.ErrUnsupported) {
-		t.Skipf("the engine lacks something: %v", err)
+	for i, precision := range precisions {
+		r, err := runner.Open(t.Context(), pkg, cpu.New(), runner.Options{Precision: precision, Threads: 1, AllModes: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		compareGolden(t, r, dir, precision)
+		if i == 0 && !r.IsEncoder() {
+			generateGolden(t, r, filepath.Join(dir, "golden.json"))
+		}
+		if err := r.Close(); err != nil {
+			t.Error(err)
+		}
 	}
+}
+
+func compareGolden(t *testing.T, r *runner.Runner, dir string, precision coreml.Precision) {
+	cmp, err := r.CompareGolden(t.Context(), os.DirFS(dir), "golden.json")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,17 +86,9 @@ func testPackage(t *testing.T, dir, form string, precision coreml.Precision, mus
 			cos = *c.CosineMin
 		}
 		if !c.Pass || !c.Top1Agree {
-			t.Errorf("case %s: cosine %.7f (want %.7f), difference %.4f (want %.4f), best tokens agree %v, row %d, %s",
+			t.Errorf("%s, case %s: cosine %.7f (want %.7f), difference %.4f (want %.4f), best tokens agree %v, row %d, %s", precision,
 				c.Name, cos, cmp.Tolerance.CosineMin, c.MaxAbs, cmp.Tolerance.MaxAbs, c.Top1Agree, c.FirstRow, c.Error)
 		}
-	}
-	r, err := runner.Open(t.Context(), pkg, cpu.New(), opts)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = r.Close() })
-	if !r.IsEncoder() {
-		generateGolden(t, r, filepath.Join(dir, "golden.json"))
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"strings"
 
 	"github.com/anepkg/anepkg/coreml/diag"
 	"github.com/anepkg/anepkg/manifest"
@@ -49,15 +50,44 @@ func (r *Runner) Prompt(in PromptInput) (*Prompt, error) {
 	if err != nil {
 		return nil, err
 	}
+	if r.IsEncoder() { // it takes a text, not a chat
+		in.Raw = in.Raw || in.Messages == nil
+	}
 	p, err := renderPrompt(r.pkg, tok, in)
 	if err != nil {
 		return nil, err
+	}
+	if r.IsEncoder() {
+		p.Note = taskNote(r.pkg, p.Text)
 	}
 	p.IDs, err = tok.Encode(p.Text, p.Format == formatRaw)
 	return p, err
 }
 
 const formatRaw = "raw"
+
+// taskNote tells of the prefixes that an embedding model was trained with
+// (task_prefixes of model_config.json) when a text begins with none of them.
+func taskNote(pkg *manifest.Package, text string) string {
+	prefixes := pkg.Params.Get("task_prefixes")
+	if prefixes == nil {
+		return ""
+	}
+	var names []string
+	for i := range prefixes.Elems {
+		s, ok := prefixes.Elems[i].Str()
+		if ok && s != "" && strings.HasPrefix(text, s) {
+			return ""
+		}
+		if ok && s != "" {
+			names = append(names, fmt.Sprintf("%q (%s)", s, prefixes.Elems[i].Key))
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return "the model expects a task prefix before the text: " + strings.Join(names, ", ")
+}
 
 // renderPrompt makes the text of a prompt and says how.
 func renderPrompt(pkg *manifest.Package, tok tokenizer.Tokenizer, in PromptInput) (*Prompt, error) {

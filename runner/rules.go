@@ -24,6 +24,14 @@ type rules struct {
 	// position window on; 0 = none.
 	window      int
 	rotateBatch bool // there is a prefill_rotate
+	// ring is the length of local caches that are rings: position p stands
+	// in slot p mod ring; 0 = none. A batch that begins at ring or later
+	// overwrites slots that its own first tokens still see, so that only
+	// PrefillBatch does it, within one round, as the stock runtime.
+	ring int
+	// sizes are the contexts N of functions infer_ctxN, ascending, the last
+	// one the limit. A token takes the smallest that holds its position.
+	sizes []int
 }
 
 // step is one pass through the parts: n tokens from pos through function fn.
@@ -69,6 +77,11 @@ func (r rules) batchAt(p int, mode PrefillMode) string {
 	switch {
 	case r.batch == 0 || mode == PrefillSingle:
 		return ""
+	case r.ring > 0 && p+r.batch > r.ring:
+		if mode == PrefillBatch && p%r.ring+r.batch <= r.ring {
+			return fnPrefill
+		}
+		return ""
 	case r.window == 0 || p+r.batch <= r.window:
 		return fnPrefill
 	case p >= r.window && mode == PrefillBatch && r.rotateBatch:
@@ -80,6 +93,11 @@ func (r rules) batchAt(p int, mode PrefillMode) string {
 func (r rules) singleAt(p int) string {
 	if r.window > 0 && p >= r.window {
 		return fnInferRotate
+	}
+	for _, n := range r.sizes {
+		if p < n {
+			return variant(fnInfer, n)
+		}
 	}
 	return fnInfer
 }
@@ -94,6 +112,8 @@ func (r rules) rewindable(fed, to int) bool {
 		return false
 	case r.window > 0:
 		return fed <= r.window
+	case r.ring > 0: // the last position's slot held one that it does not see
+		return r.rerun && (fed <= r.ring || to == fed-1)
 	}
 	return r.rerun
 }

@@ -14,6 +14,8 @@ func TestPlan(t *testing.T) {
 	recurrent := rules{limit: 64, batch: 4, lastOut: true}
 	stockRecurrent := rules{limit: 64, batch: 4}
 	rotate := rules{limit: 64, batch: 4, window: 8, rotateBatch: true}
+	ring := rules{limit: 64, batch: 4, ring: 8, rerun: true, lastOut: true}
+	sizes := rules{limit: 16, batch: 4, rerun: true, sizes: []int{4, 8, 16}}
 	for _, tc := range []struct {
 		name   string
 		rules  rules
@@ -37,6 +39,13 @@ func TestPlan(t *testing.T) {
 		{"rotate past the window, auto", rotate, 0, 10, PrefillAuto, []string{"prefill@0 x4", "prefill@4 x4", "infer_rotate@8", "infer_rotate@9"}},
 		{"rotate past the window, batch", rotate, 0, 14, PrefillBatch,
 			[]string{"prefill@0 x4", "prefill@4 x4", "prefill_rotate@8 x4", "infer_rotate@12", "infer_rotate@13"}},
+		{"ring, auto: singly from where a batch would overwrite", ring, 0, 13, PrefillAuto,
+			[]string{"prefill@0 x4", "prefill@4 x4", "infer@8", "infer@9", "infer@10", "infer@11", "infer@12"}},
+		{"ring, batch: as the stock runtime, within a round", ring, 0, 13, PrefillBatch, []string{"prefill@0 x4", "prefill@4 x4", "prefill@8 x4", "infer@12"}},
+		{"ring, batch: not across the ring's end", ring, 6, 6, PrefillBatch, []string{"infer@6", "infer@7", "prefill@8 x4"}},
+		{"contexts by size", sizes, 2, 7, PrefillSingle,
+			[]string{"infer_ctx4@2", "infer_ctx4@3", "infer_ctx8@4", "infer_ctx8@5", "infer_ctx8@6", "infer_ctx8@7", "infer_ctx16@8"}},
+		{"contexts by size, after a batch", sizes, 0, 4, PrefillAuto, []string{"prefill@0 x4", "infer_ctx4@3"}},
 		{"a batch must not cross the window", rotate, 6, 4, PrefillBatch, []string{"infer@6", "infer@7", "infer_rotate@8", "infer_rotate@9"}},
 	} {
 		steps := tc.rules.plan(tc.pos, tc.n, tc.mode)
@@ -64,6 +73,7 @@ func TestPlanFeedsEachPosition(t *testing.T) {
 	for _, r := range []rules{
 		{limit: 40, batch: 4, rerun: true}, {limit: 40, batch: 4, rerun: true, lastOut: true}, {limit: 40, batch: 4, lastOut: true},
 		{limit: 40, batch: 4}, {limit: 40}, {limit: 40, batch: 4, window: 10, rotateBatch: true}, {limit: 40, batch: 8, window: 8, rotateBatch: true},
+		{limit: 40, batch: 4, ring: 8, rerun: true, lastOut: true}, {limit: 40, batch: 4, ring: 10, rerun: true, lastOut: true},
 	} {
 		for _, mode := range []PrefillMode{PrefillAuto, PrefillBatch, PrefillSingle} {
 			for pos := range 14 {
@@ -102,6 +112,9 @@ func TestRewindable(t *testing.T) {
 		{"window not passed", rules{window: 8}, 8, 3, true},
 		{"window passed", rules{window: 8}, 9, 3, false},
 		{"window passed goes on", rules{window: 8}, 9, 9, true},
+		{"ring not passed", rules{ring: 8, rerun: true}, 8, 3, true},
+		{"ring passed", rules{ring: 8, rerun: true}, 10, 8, false},
+		{"ring passed by one, and the last again", rules{ring: 8, rerun: true}, 10, 9, true},
 	} {
 		if got := tc.rules.rewindable(tc.fed, tc.to); got != tc.want {
 			t.Errorf("%s: got %v", tc.name, got)

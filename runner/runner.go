@@ -6,13 +6,15 @@
 // choose.go (which contract a package needs), rules.go (which calls feed
 // which positions), stepper.go (the contract that follows rules), chunked.go
 // (embeddings, decoder chunks, lm_head), monolithic.go (ids to logits in one
-// model), encoder.go (ids to an embedding), head.go (logits and argmax
-// heads), inputs.go (masks and positions), unit.go (one loaded part),
+// model), linked.go and openlinked.go (CoreML-LLM's chunks), tables.go and
+// sidefile.go (their side files), carried.go (outputs that are the next
+// call's inputs), encoder.go (ids to an embedding), head.go (logits and
+// argmax heads), inputs.go (masks and positions), unit.go (one loaded part),
 // states.go (state objects), sequence.go (what the state already holds),
 // generate.go (Request, Result, the loop), stops.go (stop ids and strings),
 // prompt.go and family.go (text, ids, chat), chat.go (several turns),
-// golden.go, compare.go and pair.go (comparisons). Package sample chooses
-// tokens, tokenizer and chattmpl handle text.
+// golden.go, goldenstates.go, compare.go and pair.go (comparisons). Package
+// sample chooses tokens, tokenizer and chattmpl handle text.
 package runner
 
 import (
@@ -57,6 +59,7 @@ type Options struct {
 	// default generation ends with finish_reason "context".
 	StrictContext bool
 	Observer      coreml.Observer
+	Profile       *coreml.Profile // CPU only; nil = none
 }
 
 // Phase is what an Event is about.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"reflect"
 	"testing"
 
 	"github.com/anepkg/anepkg/coreml"
@@ -105,7 +106,7 @@ func TestContractOfSamples(t *testing.T) {
 			}
 			tc.rules.limit = tc.context
 			if got := r.contract.(*stepper).rules; r.Contract() != string(tc.contract) || r.ContextLength() != tc.context ||
-				r.VocabSize() != tc.vocab || r.HasLogits() != tc.logits || got != tc.rules {
+				r.VocabSize() != tc.vocab || r.HasLogits() != tc.logits || !reflect.DeepEqual(got, tc.rules) {
 				t.Errorf("%s/%s: contract %s, context %d, vocabulary %d, logits %v, rules %+v; want %+v", tc.name, form,
 					r.Contract(), r.ContextLength(), r.VocabSize(), r.HasLogits(), got, tc)
 			}

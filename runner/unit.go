@@ -150,7 +150,7 @@ func (l *loader) load(ctx context.Context, pt *manifest.Part, m *coreml.Model, f
 	l.progress(pt.Path, fn)
 	sess, err := l.backend.Load(ctx, m, fn, coreml.LoadOptions{
 		ComputeUnits: l.opts.ComputeUnits, Precision: l.opts.Precision, Threads: l.opts.Threads,
-		Logger: l.opts.Logger, Observer: l.opts.Observer,
+		Logger: l.opts.Logger, Observer: l.opts.Observer, Profile: l.opts.Profile,
 	})
 	if err != nil {
 		if ctx.Err() != nil {

@@ -2,12 +2,15 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"io"
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/anepkg/anepkg/coreml/tensor"
 	"github.com/anepkg/anepkg/inspect"
 	"github.com/anepkg/anepkg/manifest"
+	"github.com/anepkg/anepkg/runner"
 )
 
 // report is what the describing commands print.
@@ -31,8 +34,97 @@ func (t *tool) inspectCommand() *cli.Command {
 }
 
 func (t *tool) statesCommand() *cli.Command {
-	return t.describing("states", "list the states of a package", statesText, "anepkg.states/1",
+	cmd := t.describing("states", "list the states of a package", statesText, "anepkg.states/1",
 		func(ctx context.Context, pkg *manifest.Package) (report, error) { return inspect.States(ctx, pkg) })
+	list := cmd.Action
+	cmd.Flags = append([]cli.Flag{
+		&cli.BoolFlag{Name: "values", Usage: "run a prompt first and show what the states then hold"},
+		&cli.StringFlag{Name: "prompt", Aliases: []string{"p"}, Usage: "the `TEXT` for --values"},
+		&cli.StringFlag{Name: "prompt-ids", Usage: "token `IDS` for --values: 1,2,3; without a prompt one token, id 0"},
+		&cli.BoolFlag{Name: "raw", Usage: "no chat template: the text as it is"},
+	}, engineFlags()...)
+	cmd.Action = func(c *cli.Context) error {
+		if !c.Bool("values") {
+			for _, f := range []string{"prompt", "prompt-ids", "raw"} {
+				if c.IsSet(f) {
+					return usagef("--%s goes with --values", f)
+				}
+			}
+			return list(c)
+		}
+		return t.statesWithValues(c)
+	}
+	return cmd
+}
+
+// stateValuesJSON is a state with what it holds.
+type stateValuesJSON struct {
+	Name   string      `json:"name"`
+	DType  string      `json:"dtype"`
+	Shape  []int       `json:"shape"`
+	Values stateValues `json:"values"`
+}
+
+// statesWithValues runs a prompt and shows the states.
+func (t *tool) statesWithValues(c *cli.Context) error {
+	backend, opts, err := t.engine(c)
+	if err != nil {
+		return err
+	}
+	return t.withPackage(c, func(ctx context.Context, pkg *manifest.Package) error {
+		r, err := runner.Open(ctx, pkg, backend, opts)
+		if err != nil {
+			return err
+		}
+		defer r.Close() //nolint:errcheck // only read from
+		req := runner.Request{MaxTokens: 1}
+		if req.PromptIDs, err = shortPrompt(c, r); err != nil {
+			return err
+		}
+		if _, err := r.Generate(ctx, req, nil); err != nil {
+			return err
+		}
+		var out struct {
+			States []stateValuesJSON `json:"states"`
+		}
+		for _, s := range r.States() {
+			for _, name := range s.Names() {
+				v, err := s.Read(name)
+				if err != nil {
+					return err
+				}
+				out.States = append(out.States, stateValuesJSON{name, v.DType.Long(), v.Shape, measure(v, r.Position())})
+			}
+		}
+		if t.global.json {
+			t.writeJSON("anepkg.states/1", out)
+			return nil
+		}
+		tb := table{}
+		tb.head(t.style(t.stdoutTTY), "state", "type", "shape", fmt.Sprintf("after %s", plural(r.Position(), "token")))
+		for _, s := range out.States {
+			tb.row(s.Name, s.DType, tensor.ShapeString(s.Shape), s.Values.String())
+		}
+		tb.write(t.stdout)
+		return nil
+	})
+}
+
+// shortPrompt reads --prompt and --prompt-ids; without them it is one token.
+func shortPrompt(c *cli.Context, r *runner.Runner) ([]int, error) {
+	switch {
+	case c.IsSet("prompt") && c.IsSet("prompt-ids"):
+		return nil, usagef("--prompt and --prompt-ids exclude each other")
+	case c.IsSet("prompt-ids"):
+		return parseIDs(c.String("prompt-ids"))
+	case c.IsSet("prompt"):
+		in, err := r.Prompt(runner.PromptInput{Text: c.String("prompt"), Raw: c.Bool("raw")})
+		if err != nil {
+			return nil, err
+		}
+		return in.IDs, nil
+	}
+	return []int{0}, nil
 }
 
 func (t *tool) layersCommand() *cli.Command {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -39,6 +40,8 @@ func runFlags() []cli.Flag {
 		&cli.StringSliceFlag{Name: "stop", Usage: "end before this `TEXT`; may be repeated"},
 		&cli.BoolFlag{Name: "ignore-eos", Usage: "go on at the package's stop ids"},
 		&cli.StringFlag{Name: "logits", Usage: "write the logits to `FILE` in .npy form: float32 [steps, vocabulary]"},
+		&cli.StringFlag{Name: "save-state", Usage: "write the states to `DIR` afterwards, one .npy each"},
+		&cli.StringFlag{Name: "load-state", Usage: "go on from the states in `DIR`, which --save-state wrote; a prompt is then optional and raw"},
 		&cli.BoolFlag{Name: "strict-context", Usage: "a full context is an error (status 6)"},
 	}
 }
@@ -157,7 +160,7 @@ func requestOf(c *cli.Context, cfg sample.Config) (runner.Request, error) {
 // promptOf finds the prompt. chat reports that there is none and the user
 // sits at a terminal.
 func (t *tool) promptOf(c *cli.Context) (in runner.PromptInput, chat bool, err error) {
-	in = runner.PromptInput{System: c.String("system"), Raw: c.Bool("raw")}
+	in = runner.PromptInput{System: c.String("system"), Raw: c.Bool("raw") || c.IsSet("load-state")}
 	given := 0
 	for _, name := range []string{"prompt", "prompt-file", "prompt-ids"} {
 		if c.IsSet(name) {
@@ -178,6 +181,8 @@ func (t *tool) promptOf(c *cli.Context) (in runner.PromptInput, chat bool, err e
 	case c.IsSet("prompt-file") && c.String("prompt-file") != "-":
 		in.Text, err = readFileBounded(c.String("prompt-file"))
 		in.Text = trimNewline(in.Text)
+	case c.IsSet("load-state") && t.stdinTTY, c.IsSet("load-state") && given == 0:
+		in.IDs = []int{} // go on where the saved conversation ended
 	case t.stdinTTY && !c.IsSet("prompt-file"):
 		switch {
 		case t.global.json:
@@ -203,16 +208,30 @@ func trimNewline(s string) string {
 
 // generate runs one prompt and prints the result.
 func (t *tool) generate(ctx context.Context, c *cli.Context, r *runner.Runner, in runner.PromptInput, req runner.Request, bar *progress) error {
-	p, err := r.Prompt(in)
-	if err != nil {
-		return err
+	p := &runner.Prompt{Format: "none"}
+	if in.IDs == nil || len(in.IDs) > 0 {
+		var err error
+		if p, err = r.Prompt(in); err != nil {
+			return err
+		}
 	}
 	if p.Note != "" {
 		t.notef("note: %s\n", p.Note)
 	}
 	t.debugf("prompt: %d tokens, %s\n", len(p.IDs), p.Format)
+	if r.IsEncoder() {
+		bar.done()
+		return t.embed(ctx, c, r, p)
+	}
 	t.debugf("sampling: %s\n", req.Sampler.Config())
 	req.PromptIDs = p.IDs
+	if dir := c.String("load-state"); dir != "" {
+		before, err := loadState(dir, r)
+		if err != nil {
+			return err
+		}
+		req.PromptIDs, req.Reuse = append(before, p.IDs...), true
+	}
 	last := ""
 	onText := func(piece string) {
 		bar.done()
@@ -229,6 +248,13 @@ func (t *tool) generate(ctx context.Context, c *cli.Context, r *runner.Runner, i
 	if err != nil {
 		return err
 	}
+	if dir := c.String("save-state"); dir != "" {
+		// What was generated last, or after a rollback, was not fed.
+		all := append(slices.Clone(req.PromptIDs), res.GeneratedIDs...)
+		if err := saveState(dir, r, all[min(len(all), r.Position()):]); err != nil {
+			return err
+		}
+	}
 	if c.IsSet("logits") {
 		if err := writeLogits(c.String("logits"), res.Logits); err != nil {
 			return err
@@ -243,6 +269,28 @@ func (t *tool) generate(ctx context.Context, c *cli.Context, r *runner.Runner, i
 		t.printf("%s\n", joinIDs(res.GeneratedIDs))
 	}
 	t.notef("%s\n", t.style(t.stderrTTY).dim(summary(res)))
+	return nil
+}
+
+// embed runs an encoder and prints its vector, a number a line.
+func (t *tool) embed(ctx context.Context, c *cli.Context, r *runner.Runner, p *runner.Prompt) error {
+	for _, f := range []string{"logits", "save-state", "load-state", "max-tokens"} {
+		if c.IsSet(f) {
+			return usagef("--%s: the package is an encoder, it gives an embedding and no text", f)
+		}
+	}
+	e, err := r.EmbedResult(ctx, p.IDs)
+	if err != nil {
+		return err
+	}
+	if t.global.json {
+		t.writeJSON("anepkg.run/1", e)
+		return nil
+	}
+	for _, x := range e.Embedding {
+		t.printf("%g\n", x)
+	}
+	t.notef("%s\n", t.style(t.stderrTTY).dim(fmt.Sprintf("embedding of %d numbers from %s in %s", len(e.Embedding), plural(len(p.IDs), "token"), seconds(e.Timings.Prefill))))
 	return nil
 }
 

@@ -138,20 +138,9 @@ func (t *tool) tracePackage(ctx context.Context, c *cli.Context, pkg *manifest.P
 		return err
 	}
 	defer r.Close() //nolint:errcheck // only read from
-	req := runner.Request{PromptIDs: []int{0}, MaxTokens: c.Int("max-tokens")}
-	switch {
-	case c.IsSet("prompt") && c.IsSet("prompt-ids"):
-		return usagef("--prompt and --prompt-ids exclude each other")
-	case c.IsSet("prompt-ids"):
-		if req.PromptIDs, err = parseIDs(c.String("prompt-ids")); err != nil {
-			return err
-		}
-	case c.IsSet("prompt"):
-		in, err := r.Prompt(runner.PromptInput{Text: c.String("prompt"), Raw: c.Bool("raw")})
-		if err != nil {
-			return err
-		}
-		req.PromptIDs = in.IDs
+	req := runner.Request{MaxTokens: c.Int("max-tokens")}
+	if req.PromptIDs, err = shortPrompt(c, r); err != nil {
+		return err
 	}
 	_, err = r.Generate(ctx, req, nil)
 	return err
