@@ -15,7 +15,7 @@ func peakRSS() int64 {
 		return 0
 	}
 	if runtime.GOOS == "darwin" || runtime.GOOS == "ios" {
-		return int64(u.Maxrss) // bytes there, kilobytes elsewhere
+		return int64(u.Maxrss) //nolint:unconvert // int32 on some systems; bytes there, kilobytes elsewhere
 	}
-	return int64(u.Maxrss) << 10
+	return int64(u.Maxrss) << 10 //nolint:unconvert // as above
 }

@@ -230,7 +230,7 @@ func (t *tool) generate(ctx context.Context, c *cli.Context, r *runner.Runner, i
 		if err != nil {
 			return err
 		}
-		req.PromptIDs, req.Reuse = append(before, p.IDs...), true
+		req.PromptIDs, req.Reuse = slices.Concat(before, p.IDs), true
 	}
 	last := ""
 	onText := func(piece string) {

@@ -58,7 +58,7 @@ func saveState(dir string, r *runner.Runner, pending []int) error {
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // results, as readable as any new folder
 		return err
 	}
 	return replaceFile(filepath.Join(dir, "state.json"), func(f *os.File) error {

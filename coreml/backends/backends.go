@@ -50,10 +50,10 @@ type OpInfo = cpu.OpInfo
 func Ops() []OpInfo { return cpu.Ops() }
 
 // CPUInfo says what the CPU engine runs on.
-type CPUInfo = cpu.CPUInfo
+type CPUInfo = cpu.Info
 
 // CPU describes this processor and the kernels chosen for it.
-func CPU() CPUInfo { return cpu.Info() }
+func CPU() CPUInfo { return cpu.Describe() }
 
 // New makes the backend called name; Auto and "" mean the best one. A
 // backend that this build lacks is an error of class diag.Unsupported, an

@@ -150,7 +150,10 @@ func (a Array) Tensor() (*tensor.Tensor, error) {
 		return nil, err
 	}
 	t := &tensor.Tensor{DType: d, Shape: append([]int{}, a.Shape...), Data: data}
-	return t, t.Check()
+	if err := t.Check(); err != nil {
+		return nil, err
+	}
+	return t, nil
 }
 
 func tensorsOf(m map[string]Array) (map[string]*tensor.Tensor, error) {

@@ -246,8 +246,8 @@ func (b *builder) outType(i int) mil.Type {
 	return b.op.Outputs[i].Type
 }
 
-// outDType is the declared element type of result i.
-func (b *builder) outDType(i int) tensor.DType { return b.outType(i).DType }
+// outDType is the declared element type of the first result.
+func (b *builder) outDType() tensor.DType { return b.outType(0).DType }
 
 // opsetAtLeast reports whether the function's opset is iosN or later.
 func (b *builder) opsetAtLeast(n int) bool {

@@ -15,7 +15,7 @@ type kernel func(c *call) error
 // call is what a kernel sees: its operands by slot and a place for results.
 type call struct {
 	s   *session
-	ctx context.Context // for nested blocks
+	ctx context.Context //nolint:containedctx // a call ends with the op; nested blocks need it
 	n   *node
 	in  []*value
 	out []*value
@@ -87,11 +87,11 @@ func (c *call) newFloat(i int, shape []int) []float32 {
 	return b.f[:n]
 }
 
-// newHalf makes result i of type fp16, stored as such.
-func (c *call) newHalf(i int, shape []int) []uint16 {
+// newHalf makes result 0 of type fp16, stored as such.
+func (c *call) newHalf(shape []int) []uint16 {
 	n := bounded(shape)
 	b := c.s.arena.half(n)
-	c.out[i] = &value{dtype: tensor.FP16, shape: shape, h: b.h[:n], buf: b}
+	c.out[0] = &value{dtype: tensor.FP16, shape: shape, h: b.h[:n], buf: b}
 	return b.h[:n]
 }
 
@@ -180,23 +180,19 @@ func (c *call) mayOverwrite(s slot) bool {
 	return c.s.opts.Observer == nil && v.f != nil && c.n.last[s] && v.buf != nil && v.buf.refs == 1 && len(v.f) == v.size()
 }
 
-// overwrite makes result i from the operand in slot s, which the kernel then
+// overwrite makes result 0 from the operand in slot s, which the kernel then
 // changes in place.
-func (c *call) overwrite(i int, s slot) []float32 {
+func (c *call) overwrite(s slot) []float32 {
 	v := c.in[s]
 	v.buf.retain()
-	c.out[i] = &value{dtype: c.outDType(i, v.dtype), shape: v.shape, f: v.f, buf: v.buf}
+	c.out[0] = &value{dtype: c.outDType(0, v.dtype), shape: v.shape, f: v.f, buf: v.buf}
 	return v.f
 }
 
 // each runs fn over [0, n) on the session's workers.
 func (c *call) each(n, grain int, fn func(lo, hi int)) { c.s.pool.each(n, grain, fn) }
 
-// halfOut reports whether result i is of type fp16, so that a kernel that
-// rounds its own results must.
-func (c *call) halfOut(i int) bool { return c.out[i].dtype == tensor.FP16 }
-
-// axis turns a possibly negative axis into an index.
+// axisOf turns a possibly negative axis into an index.
 func axisOf(axis, rank int) (int, error) {
 	a := axis
 	if a < 0 {

@@ -8,16 +8,16 @@ import (
 	"golang.org/x/sys/cpu"
 )
 
-// CPUInfo says what the engine runs on.
-type CPUInfo struct {
+// Info says what the engine runs on.
+type Info struct {
 	Model    string   `json:"model"`    // as the system names it; the architecture when it does not
 	Features []string `json:"features"` // of those that kernels are made for
 	Kernels  string   `json:"kernels"`  // which inner loops are used: "avx2" or "portable"
 }
 
-// Info describes this processor and the kernels chosen for it.
-func Info() CPUInfo {
-	i := CPUInfo{Model: runtime.GOARCH, Kernels: kernels}
+// Describe tells of this processor and the kernels chosen for it.
+func Describe() Info {
+	i := Info{Model: runtime.GOARCH, Kernels: kernels}
 	for _, f := range []struct {
 		has  bool
 		name string

@@ -76,8 +76,7 @@ func lower(ctx context.Context, m *coreml.Model, f *coreml.Function, opts coreml
 	}
 	for _, op := range f.Program.Body.Ops {
 		if err := ctx.Err(); err != nil {
-			s.Close()
-			return nil, err
+			return nil, errors.Join(err, s.Close())
 		}
 		if lo.spoiled(op) {
 			lo.spoil(op)
@@ -95,8 +94,7 @@ func lower(ctx context.Context, m *coreml.Model, f *coreml.Function, opts coreml
 		lo.results()
 	}
 	if err := lo.errs.Err(); err != nil {
-		s.Close()
-		return nil, err
+		return nil, errors.Join(err, s.Close())
 	}
 	lo.liveness()
 	lo.dropConsts()
@@ -478,16 +476,16 @@ func (lo *lowerer) unscaled(n *node, source func(int, ...string) *node) *node {
 // lastAxis reports whether an op's axis is the last one.
 func (lo *lowerer) lastAxis(op *mil.Op) bool {
 	rank := len(op.Outputs[0].Type.Shape)
-	for _, b := range op.Operand("axis") {
-		v := b.Value
-		if v == nil {
-			c := lo.consts[lo.ids[b.Ref]]
-			return c != nil && c.size() == 1 && (c.num(0) == -1 || int(c.num(0)) == rank-1)
-		}
+	bs := op.Operand("axis")
+	if len(bs) == 0 {
+		return true // -1 is the default
+	}
+	if v := bs[0].Value; v != nil {
 		i, ok := v.Int()
 		return ok && (i == -1 || i == rank-1)
 	}
-	return true
+	c := lo.consts[lo.ids[bs[0].Ref]]
+	return c != nil && c.size() == 1 && (c.num(0) == -1 || int(c.num(0)) == rank-1)
 }
 
 // markLast walks backwards: the first use met of a value is its last. Values

@@ -160,7 +160,7 @@ func arith(name, doc string, ff loop[float32, float32], fi func(a, b int32) int3
 	return opDef{name: name, since: 15, types: "fp16 fp32 int32", doc: doc + ", broadcast as in NumPy", build: func(b *builder) kernel {
 		x, y := b.input("x"), b.input("y")
 		b.results(1)
-		isFloat, d := b.outDType(0).IsFloat(), b.outDType(0)
+		isFloat, d := b.outDType().IsFloat(), b.outDType()
 		return func(c *call) error {
 			if err := sameTypes(c.in[x], c.in[y]); err != nil {
 				return err
@@ -186,9 +186,9 @@ func arith(name, doc string, ff loop[float32, float32], fi func(a, b int32) int3
 			var dst []float32
 			switch {
 			case c.mayOverwrite(x) && sameShape(c.in[x].shape, p.shape):
-				dst = c.overwrite(0, x)
+				dst = c.overwrite(x)
 			case c.mayOverwrite(y) && sameShape(c.in[y].shape, p.shape):
-				dst = c.overwrite(0, y)
+				dst = c.overwrite(y)
 			default:
 				dst = c.newFloat(0, p.shape)
 			}

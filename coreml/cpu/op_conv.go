@@ -3,6 +3,7 @@ package cpu
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/anepkg/anepkg/coreml/tensor"
 )
@@ -29,7 +30,7 @@ func (b *builder) spatial() spatial {
 	var s spatial
 	s.strides, _ = b.intsConst("strides")
 	s.dilations, _ = b.intsConst("dilations")
-	s.padType = b.strConst("pad_type", "valid")
+	s.padType = strings.ToLower(b.strConst("pad_type", "valid"))
 	s.pad, _ = b.intsConst("pad")
 	switch s.padType {
 	case "valid", "custom", "same", "same_lower":
@@ -64,8 +65,8 @@ func (s spatial) resolve(in, kernel []int) (*resolved, error) {
 	if r.dilations, err = onesIfNil(s.dilations, n); err != nil {
 		return nil, fmt.Errorf("dilations: %w", err)
 	}
-	if s.padType == "custom" && len(s.pad) != 2*n {
-		return nil, fmt.Errorf("pad is %v, want %d numbers for pad_type custom", s.pad, 2*n)
+	if s.padType == "custom" && (len(s.pad) != 2*n || slices.Min(s.pad) < 0) {
+		return nil, fmt.Errorf("pad is %v, want %d numbers from 0 on for pad_type custom", s.pad, 2*n)
 	}
 	for i := range n {
 		reach := (kernel[i]-1)*r.dilations[i] + 1
@@ -82,7 +83,7 @@ func (s spatial) resolve(in, kernel []int) (*resolved, error) {
 				r.before[i] = total - total/2
 			}
 		}
-		if total < 0 || in[i]+total < reach {
+		if in[i]+total < reach {
 			return nil, fmt.Errorf("dimension %d has %d elements with padding, the kernel reaches over %d", i, in[i]+total, reach)
 		}
 		r.out[i] = (in[i]+total-reach)/r.strides[i] + 1

@@ -74,7 +74,7 @@ func (c *call) join(j *joined, interleave bool) error {
 		for i, v := range j.vals {
 			parts[i] = v.h
 		}
-		joinParts(c.newHalf(0, j.shape), parts, j, interleave)
+		joinParts(c.newHalf(j.shape), parts, j, interleave)
 	case first.isFloat():
 		parts := make([][]float32, len(j.vals))
 		for i, v := range j.vals {

@@ -24,7 +24,7 @@ func buildLayerNorm(b *builder) kernel {
 	x := b.input("x")
 	axes, _ := b.intsConst("axes")
 	gamma, beta := b.constant("gamma"), b.constant("beta")
-	eps := b.floatConst("epsilon", defaultOf(b.outDType(0), 1e-5))
+	eps := b.floatConst("epsilon", defaultOf(b.outDType(), 1e-5))
 	b.results(1)
 	return func(c *call) error {
 		v := c.in[x]
@@ -132,7 +132,7 @@ func buildBatchNorm(b *builder) kernel {
 	x := b.input("x")
 	mean, variance := b.need("mean"), b.need("variance")
 	gamma, beta := b.constant("gamma"), b.constant("beta")
-	eps := b.floatConst("epsilon", defaultOf(b.outDType(0), 1e-5))
+	eps := b.floatConst("epsilon", defaultOf(b.outDType(), 1e-5))
 	b.results(1)
 	return func(c *call) error {
 		v := c.in[x]
@@ -166,7 +166,7 @@ func buildBatchNorm(b *builder) kernel {
 func buildInstanceNorm(b *builder) kernel {
 	x := b.input("x")
 	gamma, beta := b.constant("gamma"), b.constant("beta")
-	eps := b.floatConst("epsilon", defaultOf(b.outDType(0), 1e-5))
+	eps := b.floatConst("epsilon", defaultOf(b.outDType(), 1e-5))
 	b.results(1)
 	return func(c *call) error {
 		v := c.in[x]
@@ -197,7 +197,7 @@ func buildInstanceNorm(b *builder) kernel {
 
 func buildL2Norm(b *builder) kernel {
 	x := b.input("x")
-	eps := b.floatConst("epsilon", defaultOf(b.outDType(0), 1e-6))
+	eps := b.floatConst("epsilon", defaultOf(b.outDType(), 1e-6))
 	b.results(1)
 	return func(c *call) error {
 		v := c.in[x]
@@ -220,8 +220,8 @@ func buildL2Norm(b *builder) kernel {
 func buildLRN(b *builder) kernel {
 	x := b.input("x")
 	size := b.intConst("size", 0)
-	alpha := b.floatConst("alpha", defaultOf(b.outDType(0), 1e-4))
-	beta := b.floatConst("beta", defaultOf(b.outDType(0), 0.75))
+	alpha := b.floatConst("alpha", defaultOf(b.outDType(), 1e-4))
+	beta := b.floatConst("beta", defaultOf(b.outDType(), 0.75))
 	k := b.floatConst("k", 1)
 	if size < 1 {
 		b.failf("size is %d, want 1 or more", size)

@@ -1,7 +1,6 @@
 package cpu
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -45,6 +44,9 @@ func buildPool(reduce windowSum) func(*builder) kernel {
 	return func(b *builder) kernel {
 		x := b.input("x")
 		p := pooling{spatial: b.spatial(), ceil: b.boolConst("ceil_mode", false)}
+		if p.dilations != nil {
+			b.failf("does not know argument \"dilations\"")
+		}
 		var ok bool
 		if p.kernel, ok = b.intsConst("kernel_sizes"); !ok {
 			b.failf("argument \"kernel_sizes\" is missing")
@@ -83,9 +85,6 @@ func (p pooling) windows(in []int) (r *resolved, after []int, err error) {
 			return nil, nil, fmt.Errorf("kernel_sizes is %v, want numbers above 0", p.kernel)
 		}
 	}
-	if p.dilations != nil {
-		return nil, nil, errors.New("dilations of a pool")
-	}
 	if r, err = p.resolve(in, p.kernel); err != nil {
 		return nil, nil, err
 	}
@@ -111,9 +110,12 @@ func (p pooling) windows(in []int) (r *resolved, after []int, err error) {
 
 // pool reduces every window of every channel.
 func (c *call) pool(dst, src []float32, r *resolved, after []int, exclude bool, reduce windowSum) {
-	pin, pout, taps := product(r.in), product(r.out), product(r.kernel)
 	if len(dst) == 0 {
 		return
+	}
+	pin, pout, taps := product(r.in), product(r.out), 1
+	for d, k := range r.kernel { // pad_type same allows kernels of any size
+		taps *= min(k, r.in[d])
 	}
 	strides := rowMajor(r.in)
 	c.each(len(dst)/pout, max(1, parallelGrain/max(1, pout*taps)), func(lo, hi int) {

@@ -300,7 +300,7 @@ func buildSoftmax(b *builder) kernel {
 		src := c.f32(x)
 		var dst []float32
 		if c.mayOverwrite(x) {
-			dst = c.overwrite(0, x)
+			dst = c.overwrite(x)
 		} else {
 			dst = c.newFloat(0, v.shape)
 		}

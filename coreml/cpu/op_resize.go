@@ -17,9 +17,9 @@ var resizeOps = []opDef{
 		doc: "x [..., H, W] enlarged by two factors, linear between neighbours; align_corners or pixel centres"},
 	{name: "resize_bilinear", since: 15, types: "fp16 fp32", build: buildResizeBilinear,
 		doc: "x [..., H, W] to a target size, linear between neighbours; five sampling modes"},
-	{name: "resize", since: 17, types: "fp16 fp32", build: buildResize,
+	{name: "resize", since: 17, types: "fp16 fp32 int32", build: buildResize,
 		doc:   "the last resized_dims dimensions of x to shape (0 keeps one), LINEAR or NEAREST_NEIGHBOR",
-		limit: "one or two dimensions"},
+		limit: "one or two dimensions; int32 only NEAREST_NEIGHBOR"},
 }
 
 // grid returns the positions in an axis of n elements that the out elements
@@ -67,24 +67,54 @@ func nearestGrid(n, out int) []float64 {
 	return g
 }
 
-// resample2D makes result 0 from x [..., H, W] at rows gh and columns gw.
-func (c *call) resample2D(x slot, gh, gw []float64) {
+// resizePlanes makes result 0, [..., th, tw], from x [..., H, W].
+func (c *call) resizePlanes(x slot, th, tw int, mode grid) error {
 	v := c.in[x]
-	r := v.rank()
-	shape := slices.Clone(v.shape)
-	shape[r-2], shape[r-1] = len(gh), len(gw)
-	h, w := v.shape[r-2], v.shape[r-1]
-	dst := c.newFloat(0, shape)
-	src := c.f32(x)
-	plane := len(gh) * len(gw)
-	if len(dst) == 0 {
-		return
+	if err := wantFloat("x", v); err != nil {
+		return err
 	}
+	h, w, err := planes(v)
+	if err != nil {
+		return err
+	}
+	dst := c.newFloat(0, planeShape(v, th, tw))
+	if len(dst) == 0 {
+		return nil
+	}
+	gh, gw := mode(h, th), mode(w, tw)
+	src := c.f32(x)
+	plane := th * tw
 	c.each(len(dst)/plane, max(1, parallelGrain/plane), func(lo, hi int) {
 		for p := lo; p < hi; p++ {
 			bilinearPlane(dst[p*plane:(p+1)*plane], src[p*h*w:(p+1)*h*w], w, gh, gw)
 		}
 	})
+	return nil
+}
+
+// nearestInts is resizePlanes for integers, which are picked and never mixed.
+func (c *call) nearestInts(x slot, th, tw int) error {
+	v := c.in[x]
+	h, w, err := planes(v)
+	if err != nil {
+		return err
+	}
+	src, dst := c.ints(x), c.newInt(0, planeShape(v, th, tw))
+	for k := range dst {
+		p, i, j := k/(th*tw), k/tw%th, k%tw
+		dst[k] = src[(p*h+min(h-1, i*h/th))*w+min(w-1, j*w/tw)]
+	}
+	return nil
+}
+
+// planeShape is the shape of v with planes of another size. One that is too
+// large ends the op.
+func planeShape(v *value, th, tw int) []int {
+	shape := slices.Clone(v.shape)
+	shape[v.rank()-2], shape[v.rank()-1] = th, tw
+	bounded(shape)
+	bounded([]int{th, tw}) // even when other dimensions are empty
+	return shape
 }
 
 // bilinearPlane samples one plane of w columns at rows gh and columns gw.
@@ -118,8 +148,8 @@ func mix(a, b float32, f float64) float64 {
 
 // planes checks that x has two spatial dimensions with something in them.
 func planes(v *value) (h, w int, err error) {
-	if v.rank() < 2 || !v.isFloat() {
-		return 0, 0, fmt.Errorf("x is %s %s, want floats of rank 2 or more", v.dtype, tensor.ShapeString(v.shape))
+	if v.rank() < 2 {
+		return 0, 0, errRank("x", v, 2)
 	}
 	h, w = v.shape[v.rank()-2], v.shape[v.rank()-1]
 	if h < 1 || w < 1 {
@@ -138,6 +168,9 @@ func (b *builder) factors() (fh, fw float64) {
 	return fh, fw
 }
 
+// scaled is the length of an axis of n elements times a factor.
+func scaled(n int, factor float64) int { return max(1, int(math.Floor(float64(n)*factor))) }
+
 func buildUpsampleNearest(b *builder) kernel {
 	x := b.input("x")
 	fh, fw := b.factors()
@@ -147,10 +180,7 @@ func buildUpsampleNearest(b *builder) kernel {
 		if err != nil {
 			return err
 		}
-		th, tw := int(float64(h)*fh), int(float64(w)*fw)
-		bounded([]int{th, tw})
-		c.resample2D(x, nearestGrid(h, max(1, th)), nearestGrid(w, max(1, tw)))
-		return nil
+		return c.resizePlanes(x, scaled(h, fh), scaled(w, fw), nearestGrid)
 	}
 }
 
@@ -168,15 +198,7 @@ func buildResizeNearest(b *builder) kernel {
 	x := b.input("x")
 	th, tw := b.targets()
 	b.results(1)
-	return func(c *call) error {
-		h, w, err := planes(c.in[x])
-		if err != nil {
-			return err
-		}
-		bounded([]int{th, tw})
-		c.resample2D(x, nearestGrid(h, th), nearestGrid(w, tw))
-		return nil
-	}
+	return func(c *call) error { return c.resizePlanes(x, th, tw, nearestGrid) }
 }
 
 func buildUpsampleBilinear(b *builder) kernel {
@@ -200,10 +222,7 @@ func buildUpsampleBilinear(b *builder) kernel {
 		if err != nil {
 			return err
 		}
-		th, tw := max(1, int(math.Floor(float64(h)*fh))), max(1, int(math.Floor(float64(w)*fw)))
-		bounded([]int{th, tw})
-		c.resample2D(x, mode(h, th), mode(w, tw))
-		return nil
+		return c.resizePlanes(x, scaled(h, fh), scaled(w, fw), mode)
 	}
 }
 
@@ -222,25 +241,17 @@ func buildResizeBilinear(b *builder) kernel {
 	th, tw := b.targets()
 	mode := b.sampling()
 	b.results(1)
-	return func(c *call) error {
-		h, w, err := planes(c.in[x])
-		if err != nil {
-			return err
-		}
-		bounded([]int{th, tw})
-		c.resample2D(x, mode(h, th), mode(w, tw))
-		return nil
-	}
+	return func(c *call) error { return c.resizePlanes(x, th, tw, mode) }
 }
 
 func buildResize(b *builder) kernel {
 	x, shape := b.input("x"), b.input("shape")
 	n := b.intConst("resized_dims", 0)
-	mode := b.sampling()
+	mode, nearest := b.sampling(), false
 	switch how := b.strConst("interpolation_mode", "LINEAR"); how {
 	case "LINEAR":
 	case "NEAREST_NEIGHBOR":
-		mode = nearestGrid
+		mode, nearest = nearestGrid, true
 	default:
 		b.failf("interpolation_mode is %q, want LINEAR or NEAREST_NEIGHBOR", how)
 	}
@@ -254,8 +265,8 @@ func buildResize(b *builder) kernel {
 			return err
 		}
 		to := c.dims(shape)
-		if len(to) < n {
-			return fmt.Errorf("shape is %v, want at least %d sizes", to, n)
+		if len(to) < n || len(to) > c.in[x].rank() {
+			return fmt.Errorf("shape is %v, want %d to %d sizes", to, n, c.in[x].rank())
 		}
 		size := []int{h, w}
 		for i := range n {
@@ -266,8 +277,9 @@ func buildResize(b *builder) kernel {
 		if size[0] < 1 || size[1] < 1 {
 			return fmt.Errorf("shape is %v, want sizes from 0 on", to)
 		}
-		bounded(size)
-		c.resample2D(x, mode(h, size[0]), mode(w, size[1]))
-		return nil
+		if nearest && !c.in[x].isFloat() {
+			return c.nearestInts(x, size[0], size[1])
+		}
+		return c.resizePlanes(x, size[0], size[1], mode)
 	}
 }

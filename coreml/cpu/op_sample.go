@@ -13,7 +13,7 @@ var sampleOps = []opDef{
 	{name: "crop", since: 15, types: "every type", exact: true, build: buildCrop,
 		doc: "x [..., H, W] without crop_height = [top, bottom] rows and crop_width = [left, right] columns"},
 	{name: "crop_resize", since: 15, types: "fp16 fp32", build: buildCropResize,
-		doc: "boxes of x [B, C, H, W], each resized to a target size: [N, C, h, w], before ios17 [N, 1, C, h, w]"},
+		doc: "boxes of x [B, C, H, W], each resized to a target size: [N, C, h, w]; before ios17 [N, B, C, h, w] of every image, or [N, 1, C, h, w] when a box names its image"},
 	{name: "resample", since: 15, types: "fp16 fp32", build: buildResample,
 		doc: "x [N, C, H, W] sampled at coordinates [N, h, w, 2], each (column, row)"},
 	{name: "affine", since: 15, types: "fp16 fp32", build: buildAffineSample,
@@ -81,18 +81,19 @@ func buildCropResize(b *builder) kernel {
 	b.results(1)
 	return func(c *call) error {
 		v, rv := c.in[x], c.in[rois]
-		if v.rank() != 4 || len(v.shape) != 4 || product(v.shape[2:]) == 0 {
+		if v.rank() != 4 || product(v.shape[2:]) == 0 {
 			return fmt.Errorf("x has shape %s, want rank 4", tensor.ShapeString(v.shape))
 		}
-		rows, which, err := c.readBoxes(rv, c.get(index), v.shape[0], old)
+		rows, which, err := readBoxes(rv, c.get(index), v.shape[0], old)
 		if err != nil {
 			return err
 		}
 		ch, h, w := v.shape[1], v.shape[2], v.shape[3]
 		shape := []int{len(rows), ch, p.h, p.w}
 		if old {
-			shape = []int{len(rows), 1, ch, p.h, p.w}
+			shape = []int{rv.shape[0], len(rows) / rv.shape[0], ch, p.h, p.w}
 		}
+		bounded([]int{p.h, p.w}) // even when x has no channels
 		src, dst := c.f32(x), c.newFloat(0, shape)
 		plane := p.h * p.w
 		for i, box := range rows {
@@ -108,9 +109,10 @@ func buildCropResize(b *builder) kernel {
 // boxOrder names the two ways to give a box.
 var boxOrder = map[string]bool{"CORNERS": true, "CENTER_SIZE": true}
 
-// readBoxes returns four coordinates and the batch index of each box. Before
-// ios17 they are [N, 1, 4, 1, 1], or [N, 1, 5, 1, 1] with the index first.
-func (c *call) readBoxes(rv, index *value, batch int, old bool) (rows [][4]float64, which []int, err error) {
+// readBoxes returns four coordinates and the image of each crop. Before ios17
+// boxes are [N, 1, 4, 1, 1], each cropped from every image in turn, or
+// [N, 1, 5, 1, 1] with the image first; since then [N, 4].
+func readBoxes(rv, index *value, batch int, old bool) (rows [][4]float64, which []int, err error) {
 	if rv.rank() == 0 || rv.shape[0] == 0 {
 		return nil, nil, fmt.Errorf("boxes have shape %s", tensor.ShapeString(rv.shape))
 	}
@@ -122,22 +124,27 @@ func (c *call) readBoxes(rv, index *value, batch int, old bool) (rows [][4]float
 	if index != nil && index.size() != n {
 		return nil, nil, errCount("box_indices", index, n)
 	}
+	bounded([]int{n, max(1, batch)})
 	for i := range n {
-		at, b := i*each, 0
+		at, first, last := i*each, i, i
 		switch {
 		case each == 5:
-			b = int(rv.num(at))
+			first = int(rv.num(at))
+			last = first
 			at++
+		case old:
+			first, last = 0, batch-1
 		case index != nil:
-			b = int(index.num(i))
-		case !old:
-			b = i
+			first = int(index.num(i))
+			last = first
 		}
-		if b < 0 || b >= batch {
-			return nil, nil, fmt.Errorf("box %d is in image %d, x has %d", i, b, batch)
+		if first < 0 || last >= batch {
+			return nil, nil, fmt.Errorf("box %d is in image %d, x has %d", i, first, batch)
 		}
-		which = append(which, b)
-		rows = append(rows, [4]float64{rv.num(at), rv.num(at + 1), rv.num(at + 2), rv.num(at + 3)})
+		for b := first; b <= last; b++ {
+			which = append(which, b)
+			rows = append(rows, [4]float64{rv.num(at), rv.num(at + 1), rv.num(at + 2), rv.num(at + 3)})
+		}
 	}
 	return rows, which, nil
 }

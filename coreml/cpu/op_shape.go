@@ -197,7 +197,7 @@ func (c *call) strided(v *value, off int, shape, strides []int) {
 		dst := c.newFloat(0, shape)
 		copyStrided(c, dst, src, off, shape, strides)
 	case v.h != nil:
-		copyStrided(c, c.newHalf(0, shape), v.h, off, shape, strides)
+		copyStrided(c, c.newHalf(shape), v.h, off, shape, strides)
 	case v.s != nil:
 		s := make([]string, product(shape))
 		copyStrided(c, s, v.s, off, shape, strides)

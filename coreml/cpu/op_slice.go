@@ -243,7 +243,7 @@ func (c *call) copyForUpdate(x slot) {
 	}
 	switch {
 	case v.h != nil:
-		copy(c.newHalf(0, v.shape), v.h)
+		copy(c.newHalf(v.shape), v.h)
 	case v.isFloat():
 		copy(c.newFloat(0, v.shape), c.wide(v))
 	default:

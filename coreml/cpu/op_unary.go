@@ -101,7 +101,7 @@ func (c *call) mapFloat(x slot, grain int, f func(dst, src []float32)) {
 	src := c.f32(x)
 	var dst []float32
 	if c.mayOverwrite(x) {
-		dst = c.overwrite(0, x)
+		dst = c.overwrite(x)
 	} else {
 		dst = c.newFloat(0, c.in[x].shape)
 	}
@@ -149,12 +149,12 @@ func unary(name, doc string, f func(float64) float64) opDef {
 // unaryInt makes an op that also exists for integers.
 func unaryInt(name, doc string, ff func(float32) float32, fi func(int32) int32) opDef {
 	build := func(b *builder) kernel {
-		if b.outDType(0).IsFloat() {
+		if b.outDType().IsFloat() {
 			return simple32(ff)(b)
 		}
 		x := b.input("x")
 		b.results(1)
-		d := b.outDType(0)
+		d := b.outDType()
 		return func(c *call) error {
 			dst := c.newInt(0, c.in[x].shape)
 			for k, v := range c.ints(x) {
@@ -175,7 +175,7 @@ func param(name, doc string, args []string, def []float64, f func(x float64, p [
 		p := make([]float64, len(args))
 		for i, a := range args {
 			if def != nil {
-				p[i] = b.floatConst(a, defaultOf(b.outDType(0), def[i]))
+				p[i] = b.floatConst(a, defaultOf(b.outDType(), def[i]))
 			} else {
 				b.need(a)
 				p[i] = b.floatConst(a, 0)
@@ -218,7 +218,7 @@ func buildThreshold(b *builder) kernel {
 		return nil
 	}
 	a := float32(alpha.num(0))
-	if b.outDType(0).IsFloat() {
+	if b.outDType().IsFloat() {
 		return simple32(func(x float32) float32 { return max(x, a) })(b)
 	}
 	x := b.input("x")

@@ -60,7 +60,7 @@ func (c *call) move(v *value, shape []int, n int, from func(k int) int) error {
 	case v.s != nil || v.keys != nil || v.list != nil:
 		return errors.New("an operand is not an array of numbers")
 	case v.h != nil:
-		moveRuns(c, c.newHalf(0, shape), v.h, n, from)
+		moveRuns(c, c.newHalf(shape), v.h, n, from)
 	case v.isFloat():
 		moveRuns(c, c.newFloat(0, shape), c.wide(v), n, from)
 	default:
@@ -93,7 +93,7 @@ func (c *call) writable(s slot) (f []float32, i []int32) {
 	v := c.in[s]
 	switch {
 	case c.mayOverwrite(s):
-		f = c.overwrite(0, s)
+		f = c.overwrite(s)
 	case v.isFloat():
 		src := c.wide(v)
 		f = c.newFloat(0, slices.Clone(v.shape))

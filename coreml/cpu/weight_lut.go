@@ -88,10 +88,11 @@ func entryBits(n int) int { return bits.Len(uint(n)) - 1 }
 func splitHalves(table *value, n int) []byte {
 	out := make([]byte, 2*table.size())
 	for k := range table.size() {
-		h := uint16(0)
-		if table.h != nil {
+		var h uint16
+		switch {
+		case table.h != nil:
 			h = table.h[k]
-		} else {
+		default:
 			h = tensor.F32ToF16(table.f[k])
 		}
 		at := k/n*2*n + k%n

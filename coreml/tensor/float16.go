@@ -17,10 +17,10 @@ func f16Slow(h uint16) float32 {
 	sign := uint32(h&0x8000) << 16
 	exp := uint32(h>>10) & 0x1f
 	man := uint32(h & 0x3ff)
-	switch {
-	case exp == 0x1f:
+	switch exp {
+	case 0x1f:
 		return math.Float32frombits(sign | 0x7f800000 | man<<13)
-	case exp == 0:
+	case 0:
 		f := float32(man) * (1.0 / (1 << 24))
 		return math.Float32frombits(math.Float32bits(f) | sign)
 	}

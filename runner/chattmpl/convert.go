@@ -3,6 +3,7 @@ package chattmpl
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math/big"
@@ -95,8 +96,9 @@ func decodeNumber(s string) (any, error) {
 }
 
 func isRange(err error) bool {
-	n, ok := err.(*strconv.NumError)
-	return ok && n.Err == strconv.ErrRange
+	n := &strconv.NumError{}
+	ok := errors.As(err, &n)
+	return ok && errors.Is(n.Err, strconv.ErrRange)
 }
 
 // convert turns a Go value into a template value.

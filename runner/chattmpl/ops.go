@@ -305,11 +305,11 @@ func (x *exec) equal(l, r any, depth int) bool {
 		}
 		return false
 	}
-	return comparable(l, r) && l == r
+	return canCompare(l, r) && l == r
 }
 
-// comparable reports whether l == r cannot panic.
-func comparable(l, r any) bool {
+// canCompare reports whether l == r cannot panic.
+func canCompare(l, r any) bool {
 	for _, v := range []any{l, r} {
 		switch v.(type) {
 		case []any, tuple:

@@ -69,7 +69,7 @@ func plain(f func(string) string) func(*exec, string, args) any {
 }
 
 func every(f func(rune) bool) func(*exec, string, args) any {
-	return func(_ *exec, s string, a args) any {
+	return func(_ *exec, s string, _ args) any {
 		return s != "" && strings.IndexFunc(s, func(r rune) bool { return !f(r) }) < 0
 	}
 }
@@ -385,7 +385,7 @@ func justify(left, right int) func(*exec, string, args) any {
 
 func capitalize(s string) string {
 	_, n := utf8.DecodeRuneInString(s)
-	return strings.Map(unicode.ToTitle, s[:n]) + strings.ToLower(s[n:])
+	return strings.ToTitle(s[:n]) + strings.ToLower(s[n:])
 }
 
 func titleCase(s string) string {
@@ -441,9 +441,10 @@ func formatField(field string, next *int, a args) any {
 		raise("ValueError", "format field {%s} is not supported", field)
 	}
 	i := *next
-	if field == "" {
+	switch {
+	case field == "":
 		*next++
-	} else if isDigit(field[0]) {
+	case isDigit(field[0]):
 		i = 0
 		for _, c := range []byte(field) {
 			if !isDigit(c) || i > 1<<20 {
@@ -451,7 +452,7 @@ func formatField(field string, next *int, a args) any {
 			}
 			i = i*10 + int(c-'0')
 		}
-	} else {
+	default:
 		if a.named != nil {
 			if v, ok := a.named.get(field); ok {
 				return v

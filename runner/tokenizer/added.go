@@ -108,7 +108,7 @@ func (m *matcher) add(s string, t *addedToken) {
 	}
 	m.first[s[0]] = true
 	at := int32(0)
-	for i := 0; i < len(s); i++ {
+	for i := range len(s) {
 		n := m.child(at, s[i])
 		if n < 0 {
 			n = int32(len(m.nodes))
@@ -136,7 +136,7 @@ func (m *matcher) child(at int32, c byte) int32 {
 // longest returns the longest token that s starts with, and its length.
 func (m *matcher) longest(s string) (best *addedToken, n int) {
 	at := int32(0)
-	for i := 0; i < len(s); i++ {
+	for i := range len(s) {
 		if at = m.child(at, s[i]); at < 0 {
 			break
 		}

@@ -81,11 +81,10 @@ func (b *bpe) buildMerges(pairs []mergePair) error {
 	b.noCut = map[rune]bool{}
 	for rank, p := range pairs {
 		l, r := b.v.toks[p.left], b.v.toks[p.right]
-		tail := r
 		if len(b.prefix) > len(r) {
 			return fmt.Errorf("merge %d: %q is shorter than the continuing_subword_prefix %q", rank, r, b.prefix)
 		}
-		tail = r[len(b.prefix):]
+		tail := r[len(b.prefix):]
 		buf = append(append(buf[:0], l...), tail...)
 		id, ok := b.v.ids[string(buf)]
 		if !ok {
@@ -115,23 +114,19 @@ func (b *bpe) encode(s string, raw bool, w *work, out []int) ([]int, error) {
 	}
 	if raw {
 		syms := w.bpe.syms[:0]
-		for i := 0; i < len(s); i++ {
+		for i := range len(s) {
 			syms = append(syms, b.alphabet[s[i]])
 		}
 		w.bpe.syms = syms
 		return b.merge(&w.bpe, out), nil
 	}
 	if b.prefix != "" || b.suffix != "" {
-		if err := b.symbols(s, w); err != nil {
-			return nil, err
-		}
+		b.symbols(s, w)
 		return b.merge(&w.bpe, out), nil
 	}
 	for s != "" {
 		n := b.cut(s)
-		if err := b.symbols(s[:n], w); err != nil {
-			return nil, err
-		}
+		b.symbols(s[:n], w)
 		out = b.merge(&w.bpe, out)
 		s = s[n:]
 	}
@@ -176,7 +171,7 @@ func (b *bpe) whole(s string, raw bool, w *work) (int32, bool) {
 }
 
 // symbols fills w.bpe.syms with the ids of the characters of s.
-func (b *bpe) symbols(s string, w *work) error {
+func (b *bpe) symbols(s string, w *work) {
 	syms := w.bpe.syms[:0]
 	pending := false // an unknown token that waits to be fused with the next
 	for i := 0; i < len(s); {
@@ -215,12 +210,11 @@ func (b *bpe) symbols(s string, w *work) error {
 		syms = append(syms, b.unk)
 	}
 	w.bpe.syms = syms
-	return nil
 }
 
 func appendBytes(syms []int32, c string, ids *[256]int32) ([]int32, bool) {
 	n := len(syms)
-	for i := 0; i < len(c); i++ {
+	for i := range len(c) {
 		id := ids[c[i]]
 		if id < 0 {
 			return syms[:n], false

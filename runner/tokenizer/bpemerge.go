@@ -150,7 +150,8 @@ func (b *bpe) mergeLong(w *bpeWork, out []int) []int {
 }
 
 func (w *bpeWork) push(c candidate) {
-	h := append(w.heap, c)
+	w.heap = append(w.heap, c)
+	h := w.heap
 	i := len(h) - 1
 	for i > 0 {
 		up := (i - 1) / 2

@@ -29,7 +29,7 @@ var runeBytes = func() (out [324]int16) {
 
 // appendByteLevel appends the byte-level form of s.
 func appendByteLevel(dst []byte, s string) []byte {
-	for i := 0; i < len(s); i++ {
+	for i := range len(s) {
 		dst = utf8.AppendRune(dst, byteRunes[s[i]])
 	}
 	return dst
@@ -37,12 +37,16 @@ func appendByteLevel(dst []byte, s string) []byte {
 
 // appendFromByteLevel appends the bytes that s stands for, or s itself if it is not all byte-level.
 func appendFromByteLevel(dst []byte, s string) []byte {
-	mark := len(dst)
+	out := dst
 	for _, r := range s {
 		if int(r) >= len(runeBytes) || runeBytes[r] < 0 {
-			return append(dst[:mark], s...)
+			out = nil
+			break
 		}
-		dst = append(dst, byte(runeBytes[r]))
+		out = append(out, byte(runeBytes[r]))
 	}
-	return dst
+	if out == nil {
+		return append(dst, s...)
+	}
+	return out
 }

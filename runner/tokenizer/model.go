@@ -76,7 +76,8 @@ func scanModel(s *scanner) (*rawModel, error) {
 			return nil, err
 		}
 	}
-	return m, m.inferType(merges != nil)
+	m.inferType(merges != nil)
+	return m, nil
 }
 
 func rawParts(parts map[string][]byte) map[string]json.RawMessage {
@@ -88,9 +89,9 @@ func rawParts(parts map[string][]byte) map[string]json.RawMessage {
 }
 
 // inferType sets the type when an old file leaves it out.
-func (m *rawModel) inferType(hasMerges bool) error {
+func (m *rawModel) inferType(hasMerges bool) {
 	if m.settings.Type != "" {
-		return nil
+		return
 	}
 	switch {
 	case m.scores != nil:
@@ -102,7 +103,6 @@ func (m *rawModel) inferType(hasMerges bool) error {
 	default:
 		m.settings.Type = "WordLevel"
 	}
-	return nil
 }
 
 func (m *rawModel) build() (model, error) {
@@ -110,9 +110,9 @@ func (m *rawModel) build() (model, error) {
 	case "BPE":
 		return newBPE(m)
 	case "WordPiece":
-		return newWordPiece(m)
+		return newWordPiece(m), nil
 	case "WordLevel":
-		return newWordLevel(m)
+		return newWordLevel(m), nil
 	case "Unigram":
 		return newUnigram(m)
 	}

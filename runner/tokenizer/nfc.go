@@ -80,7 +80,7 @@ func compose(s string, whole, decomposed norm.Form) string {
 }
 
 func hasSupplementary(s string) bool {
-	for i := 0; i < len(s); i++ {
+	for i := range len(s) {
 		if s[i] >= 0xF0 {
 			return true
 		}

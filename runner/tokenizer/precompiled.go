@@ -67,7 +67,7 @@ func (c *charsmap) replacement(s string) ([]byte, bool) {
 		return nil, false
 	}
 	at := offset(c.trie[0])
-	for i := 0; i < len(s); i++ {
+	for i := range len(s) {
 		if s[i] == 0 {
 			break
 		}

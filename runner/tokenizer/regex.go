@@ -24,7 +24,7 @@ func newMatch(p pattern) (match, error) {
 		return nil, fmt.Errorf("pattern has neither String nor Regex")
 	}
 	if f := knownScanners[*p.Regex]; f != nil {
-		return scan(f), nil
+		return f, nil
 	}
 	return newRegexMatch(*p.Regex)
 }

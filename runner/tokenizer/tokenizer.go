@@ -155,7 +155,8 @@ func (p *pipeline) encodeSegment(seg segment, w *work, ids []int) ([]int, error)
 			ids = append(ids, sub.tok.ID)
 			continue
 		}
-		pieces := append(w.pieces[:0], piece{text: sub.text, first: seg.start && sub.start})
+		w.pieces = append(w.pieces[:0], piece{text: sub.text, first: seg.start && sub.start})
+		pieces := w.pieces
 		if p.pre != nil {
 			var err error
 			if pieces, err = p.pre.split(pieces); err != nil {

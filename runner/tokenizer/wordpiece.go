@@ -14,7 +14,7 @@ type wordPiece struct {
 	maxLen   int // longest token in bytes
 }
 
-func newWordPiece(m *rawModel) (*wordPiece, error) {
+func newWordPiece(m *rawModel) *wordPiece {
 	w := &wordPiece{v: m.vocab, unk: "[UNK]", prefix: "##", maxChars: 100}
 	if p := m.settings.Unk; p != nil {
 		w.unk = *p
@@ -28,7 +28,7 @@ func newWordPiece(m *rawModel) (*wordPiece, error) {
 	for t := range w.v.ids {
 		w.maxLen = max(w.maxLen, len(t))
 	}
-	return w, nil
+	return w
 }
 
 func (w *wordPiece) kind() string       { return "WordPiece" }
@@ -85,12 +85,12 @@ type wordLevel struct {
 	unk string
 }
 
-func newWordLevel(m *rawModel) (*wordLevel, error) {
+func newWordLevel(m *rawModel) *wordLevel {
 	w := &wordLevel{v: m.vocab, unk: "<unk>"}
 	if p := m.settings.Unk; p != nil {
 		w.unk = *p
 	}
-	return w, nil
+	return w
 }
 
 func (w *wordLevel) kind() string       { return "WordLevel" }

@@ -14,7 +14,7 @@ import zlib
 import numpy as np
 
 F16, F32, I32, BOOL = np.float16, np.float32, np.int32, np.bool_
-NAMES = {"float16": "fp16", "float32": "fp32", "int32": "int32", "uint16": "uint16", "int8": "int8", "uint8": "uint8", "bool": "bool", "int64": "int64"}
+NAMES = {"float16": "fp16", "float32": "fp32", "int32": "int32", "uint16": "uint16", "uint32": "uint32", "int8": "int8", "uint8": "uint8", "bool": "bool", "int64": "int64"}
 CASES = []
 
 
@@ -278,6 +278,7 @@ def classify():
     add("classify_wrong_count", ["int64 y, dict<int64, fp64> d = classify(classes = %s, probabilities = p)" % ids.replace(", 12", "")], {"p": p}, {"y": np.array(-3, np.int64)}, error=True)
 
 
-for f in (classify, lstm, gru, nms, index, attention, lists):
-    f()
-print(json.dumps({"cases": CASES}, indent=1))
+if __name__ == "__main__":
+    for f in (classify, lstm, gru, nms, index, attention, lists):
+        f()
+    print(json.dumps({"cases": CASES}, indent=1))

@@ -3,6 +3,7 @@ package cpu_test
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -47,12 +48,36 @@ func oddPrograms(program string) []string {
 		for _, n := range number.FindAllStringIndex(list, -1) {
 			swap(m[2]+n[0], m[2]+n[1], "-2147483648", "-1", "0", "1", "5", "70000", "2147483647")
 		}
-		swap(m[2], m[3], number.ReplaceAllString(list, "2147483647"), number.ReplaceAllString(list, "536870912"), number.ReplaceAllString(list, "-3"))
+		swap(m[2], m[3], number.ReplaceAllString(list, "2147483647"), number.ReplaceAllString(list, "-3"))
 	}
 	for _, m := range realConst.FindAllStringSubmatchIndex(program, -1) {
 		swap(m[2], m[3], "nan", "inf", "-1", "0", "0x1p-14", "60000")
 	}
 	return out
+}
+
+// TestSpatialCases runs what the shared vectors leave out of the spatial ops:
+// testdata/spatial.py says where the expected values come from.
+func TestSpatialCases(t *testing.T) {
+	var file struct{ Cases []backendtest.Case }
+	readJSON(t, filepath.Join("testdata", "spatial.json"), &file)
+	if len(file.Cases) < 28 {
+		t.Fatalf("got %d cases, want 28 or more", len(file.Cases))
+	}
+	for _, p := range []coreml.Precision{coreml.Strict, coreml.Fast} {
+		for _, c := range file.Cases {
+			t.Run(string(p)+"/"+c.Name, func(t *testing.T) {
+				fails := c.Error
+				c.Error = false
+				err := backendtest.Check(t.Context(), cpu.New(), &c, backendtest.Options{Precision: p, Threads: 2})
+				if fails {
+					checkRefusal(t, err)
+				} else if err != nil {
+					t.Errorf("%v\n%s", err, c.Program)
+				}
+			})
+		}
+	}
 }
 
 // TestOddParameters replaces each number among the constants of the suite's
