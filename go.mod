@@ -15,6 +15,7 @@ require (
 	golang.org/x/text v0.34.0
 	google.golang.org/protobuf v1.36.12
 	gopkg.in/yaml.v3 v3.0.1
+	howett.net/plist v1.0.1
 )
 
 require (

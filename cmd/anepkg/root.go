@@ -109,6 +109,7 @@ func (t *tool) commandTable() []*cli.Command {
 		t.benchCommand(),
 		t.renderCommand(),
 		t.demoCommand(),
+		t.doctorCommand(),
 		t.versionCommand(),
 		t.completionCommand(),
 	}
