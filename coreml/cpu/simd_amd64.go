@@ -49,9 +49,55 @@ func lookupLUT6AVX2(dst *float32, idx *byte, table *byte, blocks int)
 //go:noescape
 func lookupLUT4AVX2(dst *float32, idx *byte, table *byte, blocks int)
 
+//go:noescape
+func dotLUT6AVX512(idx *byte, table *byte, x *float32, blocks int) float32
+
+//go:noescape
+func dotLUT4AVX512(idx *byte, table *byte, x *float32, blocks int) float32
+
+//go:noescape
+func dotLUT8AVX512(idx *byte, table *byte, x *float32, blocks int) float32
+
+//go:noescape
+func lookupLUT6AVX512(dst *float32, idx *byte, table *byte, blocks int)
+
+//go:noescape
+func lookupLUT4AVX512(dst *float32, idx *byte, table *byte, blocks int)
+
+//go:noescape
+func lookupLUT8AVX512(dst *float32, idx *byte, table *byte, blocks int)
+
 func init() {
 	if cpu.X86.HasAVX2 && cpu.X86.HasFMA && cpu.X86.HasF16C {
 		useAVX2()
+		if cpu.X86.HasAVX512F && cpu.X86.HasAVX512BW && cpu.X86.HasAVX512VL {
+			useAVX512()
+		}
+	}
+}
+
+// useAVX512 takes the AVX-512 loops for palettized weights, those that prove
+// right on this processor: they were written without one at hand.
+func useAVX512() {
+	loops := map[int]*lutLoops{
+		4: {bytes: 16, reads: 16, plain: true, dot: dotLUT4AVX512, lookup: lookupLUT4AVX512},
+		6: {bytes: 24, reads: 32, plain: true, dot: dotLUT6AVX512, lookup: lookupLUT6AVX512},
+		8: {bytes: 32, reads: 32, plain: true, dot: dotLUT8AVX512, lookup: lookupLUT8AVX512},
+	}
+	for n, l := range loops {
+		if !l.proven(n) {
+			delete(loops, n)
+		}
+	}
+	if len(loops) == 0 {
+		return
+	}
+	kernels = "avx512"
+	vectorLUT = func(n int) *lutLoops {
+		if l := loops[n]; l != nil {
+			return l
+		}
+		return vectorLUTAVX2(n)
 	}
 }
 

@@ -203,3 +203,26 @@ func BenchmarkKernels(b *testing.B) {
 		}
 	})
 }
+
+// TestProven: loops that are wrong are found out before they are used.
+func TestProven(t *testing.T) {
+	for _, n := range []int{4, 6} {
+		l := vectorLUT(n)
+		if l == nil {
+			t.Skip("this build has no vector loops")
+		}
+		if !l.proven(n) {
+			t.Errorf("the %d-bit loops are not right", n)
+		}
+		bad := *l
+		bad.dot = func(*byte, *byte, *float32, int) float32 { return 0 }
+		if bad.proven(n) {
+			t.Errorf("%d bits: a dot product of 0 passes", n)
+		}
+		bad = *l
+		bad.lookup = func(*float32, *byte, *byte, int) {}
+		if bad.proven(n) {
+			t.Errorf("%d bits: a look-up that does nothing passes", n)
+		}
+	}
+}

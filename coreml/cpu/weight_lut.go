@@ -26,10 +26,11 @@ type lutWeight struct {
 }
 
 // lutLoops are vector loops over blocks of 32 indices. A table is the low
-// bytes of its fp16 entries, then the high bytes.
+// bytes of its fp16 entries, then the high bytes; or, when plain, the entries.
 type lutLoops struct {
 	bytes  int // of indices in a block
 	reads  int // bytes that the loops read for the last block
+	plain  bool
 	dot    func(idx *byte, table *byte, x *float32, blocks int) float32
 	lookup func(dst *float32, idx *byte, table *byte, blocks int)
 }
@@ -75,7 +76,7 @@ func newLUT(idx packed, table *value, axis int) (*lutWeight, []int, error) {
 		w.loops = vectorLUT(w.bits)
 	}
 	if w.loops != nil {
-		w.halves = splitHalves(table, n)
+		w.halves = w.loops.tables(table, n)
 	} else {
 		w.table = table.wide()
 	}
@@ -84,8 +85,8 @@ func newLUT(idx packed, table *value, axis int) (*lutWeight, []int, error) {
 
 func entryBits(n int) int { return bits.Len(uint(n)) - 1 }
 
-// splitHalves lays out tables of n fp16 entries as the vector loops want.
-func splitHalves(table *value, n int) []byte {
+// tables lays out tables of n fp16 entries as the loops want them.
+func (l *lutLoops) tables(table *value, n int) []byte {
 	out := make([]byte, 2*table.size())
 	for k := range table.size() {
 		var h uint16
@@ -95,22 +96,58 @@ func splitHalves(table *value, n int) []byte {
 		default:
 			h = tensor.F32ToF16(table.f[k])
 		}
-		at := k/n*2*n + k%n
-		out[at], out[at+n] = byte(h), byte(h>>8)
+		low, high := k/n*2*n+k%n, k/n*2*n+k%n+n
+		if l.plain {
+			low, high = 2*k, 2*k+1
+		}
+		out[low], out[high] = byte(h), byte(h>>8)
 	}
 	return out
 }
 
-// entries returns table g; buf is used when only its halves are kept.
+// entries returns table g; buf is used when only its bytes are kept.
 func (w *lutWeight) entries(g int, buf *[256]float32) []float32 {
 	if w.loops == nil {
 		return w.table[g*w.size:][:w.size]
 	}
 	t := w.halves[g*2*w.size:]
 	for k := range w.size {
-		buf[k] = tensor.F16ToF32(uint16(t[k]) | uint16(t[w.size+k])<<8)
+		low, high := t[k], t[w.size+k]
+		if w.loops.plain {
+			low, high = t[2*k], t[2*k+1]
+		}
+		buf[k] = tensor.F16ToF32(uint16(low) | uint16(high)<<8)
 	}
 	return buf[:w.size]
+}
+
+// proven runs the loops for n-bit indices on numbers whose results are known.
+func (l *lutLoops) proven(n int) bool {
+	const blocks = 3
+	idx := make([]byte, blocks*l.bytes+l.reads)
+	seed := uint32(1)
+	next := func() uint32 { seed = seed*1664525 + 1013904223; return seed >> 8 }
+	for i := range idx {
+		idx[i] = byte(next())
+	}
+	table := &value{dtype: tensor.FP16, shape: []int{1 << n}, h: make([]uint16, 1<<n)}
+	for i := range table.h {
+		table.h[i] = tensor.F32ToF16(float32(int(next()%2048)-1024) / 64)
+	}
+	bytes := l.tables(table, 1<<n)
+	x, got := make([]float32, 32*blocks), make([]float32, 32*blocks)
+	want := float32(0)
+	for k := range x {
+		x[k] = float32(int(next()%16) - 8)
+		want += x[k] * tensor.F16ToF32(table.h[index(idx, n, k)]) // exact: few bits each
+	}
+	l.lookup(&got[0], &idx[0], &bytes[0], blocks)
+	for k := range got {
+		if got[k] != tensor.F16ToF32(table.h[index(idx, n, k)]) {
+			return false
+		}
+	}
+	return l.dot(&idx[0], &bytes[0], &x[0], blocks) == want
 }
 
 // blocks returns how many whole blocks of 32 indices, from index first on,

@@ -1,0 +1,295 @@
+//go:build !noasm
+
+#include "textflag.h"
+
+// Palettized weights with AVX-512 (F, BW, VL): 32 indices in the 16-bit words
+// of a register select 32 fp16 entries at once. The instructions look at no
+// more bits of a word than an index has (or the table is repeated), so that
+// only a shift is needed to bring an index down.
+
+DATA lane6<>+0(SB)/8, $0x0000000100000000
+DATA lane6<>+8(SB)/8, $0x0000000300000002
+DATA lane6<>+16(SB)/8, $0x0000000200000001
+DATA lane6<>+24(SB)/8, $0x0000000400000003
+DATA lane6<>+32(SB)/8, $0x0000000400000003
+DATA lane6<>+40(SB)/8, $0x0000000600000005
+DATA lane6<>+48(SB)/8, $0x0000000500000004
+DATA lane6<>+56(SB)/8, $0x0000000700000006
+GLOBL lane6<>(SB), RODATA|NOPTR, $64
+
+DATA pair6<>+0(SB)/8, $0x0302020101000100
+DATA pair6<>+8(SB)/8, $0x0605050404030403
+DATA pair6<>+16(SB)/8, $0x0504040303020302
+DATA pair6<>+24(SB)/8, $0x0807070606050605
+DATA pair6<>+32(SB)/8, $0x0302020101000100
+DATA pair6<>+40(SB)/8, $0x0605050404030403
+DATA pair6<>+48(SB)/8, $0x0504040303020302
+DATA pair6<>+56(SB)/8, $0x0807070606050605
+GLOBL pair6<>(SB), RODATA|NOPTR, $64
+
+DATA down6<>+0(SB)/8, $0x0002000400060000
+DATA down6<>+8(SB)/8, $0x0002000400060000
+DATA down6<>+16(SB)/8, $0x0002000400060000
+DATA down6<>+24(SB)/8, $0x0002000400060000
+DATA down6<>+32(SB)/8, $0x0002000400060000
+DATA down6<>+40(SB)/8, $0x0002000400060000
+DATA down6<>+48(SB)/8, $0x0002000400060000
+DATA down6<>+56(SB)/8, $0x0002000400060000
+GLOBL down6<>(SB), RODATA|NOPTR, $64
+
+DATA lane4<>+0(SB)/8, $0x0000000000000000
+DATA lane4<>+8(SB)/8, $0x0000000000000000
+DATA lane4<>+16(SB)/8, $0x0000000100000001
+DATA lane4<>+24(SB)/8, $0x0000000100000001
+DATA lane4<>+32(SB)/8, $0x0000000200000002
+DATA lane4<>+40(SB)/8, $0x0000000200000002
+DATA lane4<>+48(SB)/8, $0x0000000300000003
+DATA lane4<>+56(SB)/8, $0x0000000300000003
+GLOBL lane4<>(SB), RODATA|NOPTR, $64
+
+DATA pair4<>+0(SB)/8, $0x8001800180008000
+DATA pair4<>+8(SB)/8, $0x8003800380028002
+DATA pair4<>+16(SB)/8, $0x8001800180008000
+DATA pair4<>+24(SB)/8, $0x8003800380028002
+DATA pair4<>+32(SB)/8, $0x8001800180008000
+DATA pair4<>+40(SB)/8, $0x8003800380028002
+DATA pair4<>+48(SB)/8, $0x8001800180008000
+DATA pair4<>+56(SB)/8, $0x8003800380028002
+GLOBL pair4<>(SB), RODATA|NOPTR, $64
+
+DATA down4<>+0(SB)/8, $0x0004000000040000
+DATA down4<>+8(SB)/8, $0x0004000000040000
+DATA down4<>+16(SB)/8, $0x0004000000040000
+DATA down4<>+24(SB)/8, $0x0004000000040000
+DATA down4<>+32(SB)/8, $0x0004000000040000
+DATA down4<>+40(SB)/8, $0x0004000000040000
+DATA down4<>+48(SB)/8, $0x0004000000040000
+DATA down4<>+56(SB)/8, $0x0004000000040000
+GLOBL down4<>(SB), RODATA|NOPTR, $64
+
+// WIDE512 turns 32 fp16 words in Z8 into floats in Z8 and Z9.
+#define WIDE512 \
+	VEXTRACTI64X4 $1, Z8, Y9 \
+	VCVTPH2PS     Y8, Z8 \
+	VCVTPH2PS     Y9, Z9
+
+// INDEX6 turns 24 bytes at SI into 32 words in Z8, each with an index in its
+// low six bits. It reads 32 bytes.
+#define INDEX6 \
+	VMOVDQU   (SI), Y8 \
+	VPERMD    Z8, Z24, Z8 \
+	VPSHUFB   Z25, Z8, Z8 \
+	VPSRLVW   Z26, Z8, Z8 \
+	VPERMI2W  Z17, Z16, Z8
+
+// INDEX4 is INDEX6 for 16 bytes of four-bit indices; the table of 16 entries
+// stands in Z16 twice.
+#define INDEX4 \
+	VMOVDQU  (SI), X8 \
+	VPERMD   Z8, Z24, Z8 \
+	VPSHUFB  Z25, Z8, Z8 \
+	VPSRLVW  Z26, Z8, Z8 \
+	VPERMW   Z16, Z8, Z8
+
+// INDEX8 turns 32 bytes at SI into fp16 words in Z8: four look-ups of 64
+// entries, of which bits 6 and 7 of the index choose one.
+#define INDEX8 \
+	VPMOVZXBW (SI), Z8 \
+	VPSLLW    $9, Z8, Z9 \
+	VPMOVW2M  Z9, K1 \
+	VPSLLW    $8, Z8, Z9 \
+	VPMOVW2M  Z9, K2 \
+	VMOVDQA64 Z8, Z10 \
+	VMOVDQA64 Z8, Z11 \
+	VMOVDQA64 Z8, Z12 \
+	VPERMI2W  Z17, Z16, Z8 \
+	VPERMI2W  Z19, Z18, Z10 \
+	VPERMI2W  Z21, Z20, Z11 \
+	VPERMI2W  Z23, Z22, Z12 \
+	VPBLENDMW Z10, Z8, K1, Z8 \
+	VPBLENDMW Z12, Z11, K1, Z11 \
+	VPBLENDMW Z11, Z8, K2, Z8
+
+// func dotLUT6AVX512(idx *byte, table *byte, x *float32, blocks int) float32
+// table holds the fp16 entries in order.
+TEXT ·dotLUT6AVX512(SB), NOSPLIT, $0-36
+	MOVQ   idx+0(FP), SI
+	MOVQ   table+8(FP), R8
+	MOVQ   x+16(FP), DX
+	MOVQ   blocks+24(FP), CX
+	VPXORQ Z0, Z0, Z0
+	VPXORQ Z1, Z1, Z1
+	VMOVDQU16 (R8), Z16
+	VMOVDQU16 64(R8), Z17
+	VMOVDQU32 lane6<>(SB), Z24
+	VMOVDQU8  pair6<>(SB), Z25
+	VMOVDQU16 down6<>(SB), Z26
+
+dot512x6:
+	INDEX6
+	WIDE512
+	VFMADD231PS (DX), Z8, Z0
+	VFMADD231PS 64(DX), Z9, Z1
+	ADDQ $24, SI
+	ADDQ $128, DX
+	DECQ CX
+	JNZ  dot512x6
+	VADDPS        Z1, Z0, Z0
+	VEXTRACTF64X4 $1, Z0, Y1
+	VADDPS        Y1, Y0, Y0
+	VEXTRACTF128  $1, Y0, X1
+	VADDPS        X1, X0, X0
+	VHADDPS       X0, X0, X0
+	VHADDPS       X0, X0, X0
+	VMOVSS        X0, ret+32(FP)
+	VZEROUPPER
+	RET
+
+// func lookupLUT6AVX512(dst *float32, idx *byte, table *byte, blocks int)
+TEXT ·lookupLUT6AVX512(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), DI
+	MOVQ idx+8(FP), SI
+	MOVQ table+16(FP), R8
+	MOVQ blocks+24(FP), CX
+	VMOVDQU16 (R8), Z16
+	VMOVDQU16 64(R8), Z17
+	VMOVDQU32 lane6<>(SB), Z24
+	VMOVDQU8  pair6<>(SB), Z25
+	VMOVDQU16 down6<>(SB), Z26
+
+look512x6:
+	INDEX6
+	WIDE512
+	VMOVUPS Z8, (DI)
+	VMOVUPS Z9, 64(DI)
+	ADDQ $24, SI
+	ADDQ $128, DI
+	DECQ CX
+	JNZ  look512x6
+	VZEROUPPER
+	RET
+
+// func dotLUT4AVX512(idx *byte, table *byte, x *float32, blocks int) float32
+// table holds the fp16 entries in order.
+TEXT ·dotLUT4AVX512(SB), NOSPLIT, $0-36
+	MOVQ   idx+0(FP), SI
+	MOVQ   table+8(FP), R8
+	MOVQ   x+16(FP), DX
+	MOVQ   blocks+24(FP), CX
+	VPXORQ Z0, Z0, Z0
+	VPXORQ Z1, Z1, Z1
+	VMOVDQU16       (R8), Y16
+	VINSERTI64X4    $1, Y16, Z16, Z16
+	VMOVDQU32       lane4<>(SB), Z24
+	VMOVDQU8        pair4<>(SB), Z25
+	VMOVDQU16       down4<>(SB), Z26
+
+dot512x4:
+	INDEX4
+	WIDE512
+	VFMADD231PS (DX), Z8, Z0
+	VFMADD231PS 64(DX), Z9, Z1
+	ADDQ $16, SI
+	ADDQ $128, DX
+	DECQ CX
+	JNZ  dot512x4
+	VADDPS        Z1, Z0, Z0
+	VEXTRACTF64X4 $1, Z0, Y1
+	VADDPS        Y1, Y0, Y0
+	VEXTRACTF128  $1, Y0, X1
+	VADDPS        X1, X0, X0
+	VHADDPS       X0, X0, X0
+	VHADDPS       X0, X0, X0
+	VMOVSS        X0, ret+32(FP)
+	VZEROUPPER
+	RET
+
+// func lookupLUT4AVX512(dst *float32, idx *byte, table *byte, blocks int)
+TEXT ·lookupLUT4AVX512(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), DI
+	MOVQ idx+8(FP), SI
+	MOVQ table+16(FP), R8
+	MOVQ blocks+24(FP), CX
+	VMOVDQU16       (R8), Y16
+	VINSERTI64X4    $1, Y16, Z16, Z16
+	VMOVDQU32       lane4<>(SB), Z24
+	VMOVDQU8        pair4<>(SB), Z25
+	VMOVDQU16       down4<>(SB), Z26
+
+look512x4:
+	INDEX4
+	WIDE512
+	VMOVUPS Z8, (DI)
+	VMOVUPS Z9, 64(DI)
+	ADDQ $16, SI
+	ADDQ $128, DI
+	DECQ CX
+	JNZ  look512x4
+	VZEROUPPER
+	RET
+
+// func dotLUT8AVX512(idx *byte, table *byte, x *float32, blocks int) float32
+// table holds the fp16 entries in order.
+TEXT ·dotLUT8AVX512(SB), NOSPLIT, $0-36
+	MOVQ   idx+0(FP), SI
+	MOVQ   table+8(FP), R8
+	MOVQ   x+16(FP), DX
+	MOVQ   blocks+24(FP), CX
+	VPXORQ Z0, Z0, Z0
+	VPXORQ Z1, Z1, Z1
+	VMOVDQU16 0(R8), Z16
+	VMOVDQU16 64(R8), Z17
+	VMOVDQU16 128(R8), Z18
+	VMOVDQU16 192(R8), Z19
+	VMOVDQU16 256(R8), Z20
+	VMOVDQU16 320(R8), Z21
+	VMOVDQU16 384(R8), Z22
+	VMOVDQU16 448(R8), Z23
+
+dot512x8:
+	INDEX8
+	WIDE512
+	VFMADD231PS (DX), Z8, Z0
+	VFMADD231PS 64(DX), Z9, Z1
+	ADDQ $32, SI
+	ADDQ $128, DX
+	DECQ CX
+	JNZ  dot512x8
+	VADDPS        Z1, Z0, Z0
+	VEXTRACTF64X4 $1, Z0, Y1
+	VADDPS        Y1, Y0, Y0
+	VEXTRACTF128  $1, Y0, X1
+	VADDPS        X1, X0, X0
+	VHADDPS       X0, X0, X0
+	VHADDPS       X0, X0, X0
+	VMOVSS        X0, ret+32(FP)
+	VZEROUPPER
+	RET
+
+// func lookupLUT8AVX512(dst *float32, idx *byte, table *byte, blocks int)
+TEXT ·lookupLUT8AVX512(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), DI
+	MOVQ idx+8(FP), SI
+	MOVQ table+16(FP), R8
+	MOVQ blocks+24(FP), CX
+	VMOVDQU16 0(R8), Z16
+	VMOVDQU16 64(R8), Z17
+	VMOVDQU16 128(R8), Z18
+	VMOVDQU16 192(R8), Z19
+	VMOVDQU16 256(R8), Z20
+	VMOVDQU16 320(R8), Z21
+	VMOVDQU16 384(R8), Z22
+	VMOVDQU16 448(R8), Z23
+
+look512x8:
+	INDEX8
+	WIDE512
+	VMOVUPS Z8, (DI)
+	VMOVUPS Z9, 64(DI)
+	ADDQ $32, SI
+	ADDQ $128, DI
+	DECQ CX
+	JNZ  look512x8
+	VZEROUPPER
+	RET
+
