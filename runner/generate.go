@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/anepkg/anepkg/coreml/diag"
+	"github.com/anepkg/anepkg/manifest"
 	"github.com/anepkg/anepkg/runner/sample"
 )
 
@@ -30,6 +31,10 @@ type Request struct {
 	Reuse bool
 	// Prefill overrides Options.Prefill; "" = as opened.
 	Prefill PrefillMode
+	// Shift goes on when the context is full: the state is emptied and the
+	// later half of the tokens fed again. Contracts whose states hold more
+	// than the KV cache of those tokens refuse it (class diag.Unsupported).
+	Shift bool
 	// Raw keeps special tokens in the text.
 	Raw bool
 }
@@ -76,6 +81,7 @@ type Result struct {
 	Timings      Timings      `json:"timings"`
 	StopID       *int         `json:"stop_id"`
 	StopString   string       `json:"stop_string,omitempty"`
+	Shifts       int          `json:"shifts,omitempty"` // how often the window was shifted
 	Logits       [][]float32  `json:"-"`
 }
 
@@ -120,7 +126,17 @@ func (r *Runner) checkRequest(req Request) error {
 				WithHint("use --greedy without a repeat penalty")
 		}
 	}
+	if why := unshiftable[r.Contract()]; req.Shift && why != "" {
+		return diag.Errorf(diag.In(r.pkg.Path), diag.Unsupported, "the window cannot be shifted in layout %s: %s", r.Contract(), why).
+			WithHint("leave the shift out: generation then ends with finish_reason context")
+	}
 	return r.checkPrompt(req.PromptIDs)
+}
+
+// unshiftable gives the reason for the contracts whose window cannot shift.
+var unshiftable = map[string]string{
+	string(manifest.ChunkedRecurrent): "its recurrent states were made by every token since the start, and dropping the older half would change what they hold",
+	string(manifest.MLKV):             "its recurrent states were made by every token since the start, and dropping the older half would change what they hold",
 }
 
 func (r *Runner) checkPrompt(ids []int) error {
@@ -203,6 +219,12 @@ func (g *generation) run(ctx context.Context) error {
 		if g.take(id) {
 			return nil
 		}
+		if g.r.seq.full() && g.req.Shift {
+			if sc, err = g.shift(ctx); err != nil {
+				return err
+			}
+			continue
+		}
 		if g.r.seq.full() {
 			g.res.FinishReason = FinishContext
 			if g.r.opts.StrictContext {
@@ -216,6 +238,14 @@ func (g *generation) run(ctx context.Context) error {
 		}
 		g.res.Timings.DecodeTokens++
 	}
+}
+
+// shift feeds the later half of a full context again, from an empty state.
+func (g *generation) shift(ctx context.Context) (Scores, error) {
+	keep := g.ids[len(g.ids)-max(1, g.r.ContextLength()/2):]
+	sc, _, err := g.r.seq.prompt(ctx, keep, g.req.mode(g.r.opts), false, nil)
+	g.res.Shifts++
+	return sc, err
 }
 
 func (g *generation) choose(sc Scores) (int, error) {

@@ -42,6 +42,8 @@ func runFlags() []cli.Flag {
 		&cli.StringFlag{Name: "logits", Usage: "write the logits to `FILE` in .npy form: float32 [steps, vocabulary]"},
 		&cli.StringFlag{Name: "save-state", Usage: "write the states to `DIR` afterwards, one .npy each"},
 		&cli.StringFlag{Name: "load-state", Usage: "go on from the states in `DIR`, which --save-state wrote; a prompt is then optional and raw"},
+		&cli.BoolFlag{Name: "shift", Usage: "go on when the context is full: drop the older half of the tokens"},
+		&cli.BoolFlag{Name: "force", Usage: "run a package that contradicts itself"},
 		&cli.BoolFlag{Name: "strict-context", Usage: "a full context is an error (status 6)"},
 	}
 }
@@ -108,6 +110,11 @@ func (t *tool) runCommand() *cli.Command {
 				return err
 			}
 			return t.withPackage(c, func(ctx context.Context, pkg *manifest.Package) error {
+				if !c.Bool("force") {
+					if err := preflight(ctx, pkg); err != nil {
+						return err
+					}
+				}
 				bar := t.progress(&opts)
 				r, err := runner.Open(ctx, pkg, backend, opts)
 				bar.done()
@@ -136,6 +143,8 @@ func samplingOf(c *cli.Context) (sample.Config, error) {
 	}
 	chance := c.IsSet("top-k") || c.IsSet("top-p") || c.IsSet("min-p")
 	switch {
+	case c.Bool("shift") && c.Bool("strict-context"):
+		return cfg, usagef("--shift and --strict-context exclude each other")
 	case c.Bool("greedy") && cfg.Temperature > 0:
 		return cfg, usagef("--greedy and --temperature %g contradict each other", cfg.Temperature)
 	case c.Bool("greedy"):
@@ -153,7 +162,7 @@ func requestOf(c *cli.Context, cfg sample.Config) (runner.Request, error) {
 	s, err := sample.New(cfg)
 	return runner.Request{
 		MaxTokens: c.Int("max-tokens"), Sampler: s, IgnoreEOS: c.Bool("ignore-eos"), StopStrings: c.StringSlice("stop"),
-		KeepLogits: c.IsSet("logits"),
+		KeepLogits: c.IsSet("logits"), Shift: c.Bool("shift"),
 	}, err
 }
 
