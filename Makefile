@@ -1,7 +1,7 @@
 # Plain targets; .ci/run does everything that CI does.
 GO ?= go
 
-.PHONY: build test check lint fuzz golden reference
+.PHONY: build test check lint fuzz golden reference tokenizers tokenizers-test
 
 build:
 	CGO_ENABLED=0 $(GO) build -trimpath -o bin/anepkg ./cmd/anepkg
@@ -28,3 +28,24 @@ golden:
 # reference rewrites docs/ops.md and docs/rules.md from the tables in the code.
 reference:
 	ANEPKG_UPDATE=1 $(GO) test ./cmd/anepkg -run TestReferencePages
+
+# The Rust tokenizers, to hold our own to (tag hftokenizers). libtokenizers.a is
+# built from the source inside the Go module, with cargo and a C compiler; its
+# dependency on a git repository is replaced by the released crate.
+TOKENIZERS := github.com/daulet/tokenizers
+TOKLIB := build/lib/libtokenizers.a
+
+$(TOKLIB):
+	rm -rf build/tokenizers && mkdir -p build/tokenizers build/lib
+	dir="$$($(GO) list -m -f '{{.Dir}}' $(TOKENIZERS))" && cp -R "$$dir/src" "$$dir/Cargo.toml" build/tokenizers/
+	chmod -R u+w build/tokenizers
+	sed -i.bak -e 's|^tiktoken-rs = .*|tiktoken-rs = "=0.9.1"|' -e '/^\[dev-dependencies\]/,$$d' build/tokenizers/Cargo.toml
+	cargo build --release --manifest-path build/tokenizers/Cargo.toml --target-dir build/tokenizers/target
+	cp build/tokenizers/target/release/libtokenizers.a $@
+
+# tokenizers builds bin/anepkg with --tokenizer hf.
+tokenizers: $(TOKLIB)
+	CGO_ENABLED=1 CGO_LDFLAGS="-L$(CURDIR)/build/lib" $(GO) build -tags hftokenizers -o bin/anepkg ./cmd/anepkg
+
+tokenizers-test: $(TOKLIB)
+	CGO_ENABLED=1 CGO_LDFLAGS="-L$(CURDIR)/build/lib" $(GO) test -count=1 -tags hftokenizers ./runner/tokenizer/...

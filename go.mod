@@ -3,6 +3,7 @@ module github.com/anepkg/anepkg
 go 1.26.0
 
 require (
+	github.com/daulet/tokenizers v1.24.0
 	github.com/dlclark/regexp2/v2 v2.13.0
 	github.com/edsrzf/mmap-go v1.2.0
 	github.com/google/go-cmp v0.7.0

@@ -93,7 +93,26 @@ var milRules = []Rule{
 	{ID: "MIL009", Title: "head does not follow its contract", Since: first, Severity: Error, For: metaKinds, Needs: NeedsPrograms, Check: checkHead, Doc: `It gives logits1 to logitsN without a gap, or argmax_idx and argmax_val.`},
 	{ID: "MIL010", Title: "part was made for other numbers", Since: first, Severity: Error, For: metaKinds, Needs: NeedsPrograms, Check: checkAnemllMeta, Doc: `com.anemll.chunk_no, num_chunks, context_length, batch_size, vocab_size and lm_head_chunk_sizes are written into a model when it is converted. A difference shows a renamed or foreign part.`},
 	{ID: "MIL011", Title: "chunks do not fit together", Since: first, Severity: Error, For: cmlKind, Needs: NeedsPrograms, Check: checkWiring, Doc: `In CoreML-LLM packages a chunk reads what earlier chunks give (per_layer_combined, kv13_*, kv14_*), with equal shapes, and only the last one gives the token.`},
-	{ID: "MIL012", Title: "result has an impossible shape", Since: first, Severity: Error, For: anyModel, Needs: NeedsPrograms, Check: checkShapes, Doc: `The printed type of a result must follow from the types of its operands. Checked for elementwise operations, conv, linear, matmul, reshape, transpose, expand_dims, squeeze and concat, where every dimension is known. A difference shows an edited or damaged program.`},
+	{ID: "MIL012", Title: "shapes of an op contradict each other", Since: first, Severity: Error, For: anyModel, Needs: NeedsPrograms, Check: checkShapes, Doc: `The verifier computes the shape of every result from the operands by the op's definition (broadcasting, matmul, conv, reshape, slices, gather, reductions, compressed weights, states) and compares it with the printed type. Core ML checks the same when it loads the program.
+Fix: convert the part again; the program was edited or damaged.`},
+	{ID: "MIL013", Title: "element types of an op contradict each other", Since: first, Severity: Error, For: anyModel, Needs: NeedsPrograms, Check: checkTypesOfOps, Doc: `Operands of one op must have the types that the op joins, and its result the type that they give. An fp32 update of an fp16 state is the known case: BNNS on macOS 26 refuses it ("Slice update: update data type must match", Anemll#39).
+Fix: cast the operand, or convert the part again.`},
+	{ID: "MIL014", Title: "opset or specification version is too old", Since: first, Severity: Error, For: anyModel, Needs: NeedsPrograms, Check: checkOpsets, Doc: `A function may use only ops of its opset (states and slice_update came with ios18), and a model only opsets of its specification version (9 has ios18). Core ML refuses the program otherwise.
+Fix: convert with a newer minimum_deployment_target.`},
+	{ID: "MIL015", Title: "argument of an op is wrong", Since: first, Severity: Error, For: anyModel, Needs: NeedsPrograms, Check: checkArguments, Doc: `A required argument is missing, an argument has a name that no opset gives the op, or a constant argument lies outside its range (an axis beyond the rank, a permutation with a repeat).
+Fix: convert the part again; the program was edited or damaged.`},
+	{ID: "MIL016", Title: "op is not known", Since: first, Severity: Warning, For: anyModel, Needs: NeedsPrograms, Check: checkUnknownOps, Doc: `No opset up to ios18 has an op of this name (mil-op-signatures of coremltools). The program is damaged, or of a producer with private ops.
+Fix: check the spelling, or run a newer anepkg.`},
+	{ID: "MIL017", Title: "constants that nothing reads", Since: first, Severity: Note, For: anyModel, Needs: NeedsPrograms, Check: checkUnusedConstants, Doc: `A constant that no op and no result reads costs space and load time. The prefill function of ANEMLL's Llama leaves out the last layer's MLP on purpose; its constants are then absent, not unused.
+Fix: convert again with dead-code elimination.`},
+	{ID: "MIL018", Title: "state is declared and never read", Since: first, Severity: Warning, For: anyModel, Needs: NeedsPrograms, Check: checkUnreadStates, Doc: `Every declared state must be read by every function, or the conversion for the Neural Engine fails (seed format, Neural Engine notes). Chunks read one element of the states that they do not use.
+Fix: read one element of the state in each function.`},
+	{ID: "MIL019", Title: "slice of a state is a result", Since: first, Severity: Warning, For: modelKinds, Needs: NeedsPrograms, Check: checkStateOutputs, Doc: `A result that is nothing but a slice of a state stops Core ML's compiler with std::bad_cast (CoreML-LLM, E4B multimodal build).
+Fix: give a computed value, or slice in the part that reads it.`},
+	{ID: "MIL020", Title: "input has flexible shapes", Since: first, Severity: Note, For: modelKinds, Needs: NeedsPrograms, Check: checkFlexible, Doc: `Dimensions that are decided at run time keep ops off the Neural Engine and cost a compilation of seconds for every new shape (coremltools#1909, CoreML-LLM). The embeddings model is the one part that is made with enumerated shapes.
+Fix: convert one function for each shape.`},
+	{ID: "MIL021", Title: "range of shapes in a multifunction model", Since: first, Severity: Warning, For: anyModel, Needs: NeedsPrograms, Check: checkMultiRange, Doc: `Models with several functions and range dimensions are reported to fail at load time; enumerated and fixed shapes work.
+Fix: use fixed or enumerated shapes.`},
 }
 
 var wgtRules = []Rule{

@@ -7,6 +7,7 @@ import (
 
 	"github.com/anepkg/anepkg/coreml"
 	"github.com/anepkg/anepkg/coreml/diag"
+	"github.com/anepkg/anepkg/inspect/verify"
 	"github.com/anepkg/anepkg/manifest"
 )
 
@@ -17,6 +18,9 @@ type partView struct {
 	err      error
 	weights  []*Weight
 	programs map[string]*program
+
+	verified bool // found holds what the verifier says
+	found    []verify.Problem
 }
 
 // label is the part's name in messages: its path, or the claimed name.

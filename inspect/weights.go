@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/anepkg/anepkg/coreml/mil"
@@ -55,6 +56,7 @@ func blobUses(fn *mil.Function) []blobUse {
 type Weight struct {
 	Name      string
 	Functions []string
+	Aliases   []string // other constants that read the same bytes
 	Op        *mil.Op
 	Type      mil.Type
 	Kind      string // dense, lut, affine, blockwise, sparse, and joints such as lut+affine
@@ -93,6 +95,9 @@ func collectWeights(prog *mil.Program, index map[string]*program) []*Weight {
 			if prev := seen[key]; prev != nil {
 				if prev.Functions[len(prev.Functions)-1] != fn.Name {
 					prev.Functions = append(prev.Functions, fn.Name)
+				}
+				if w.Name != prev.Name && !slices.Contains(prev.Aliases, w.Name) {
+					prev.Aliases = append(prev.Aliases, w.Name)
 				}
 				continue
 			}

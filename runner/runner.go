@@ -60,6 +60,8 @@ type Options struct {
 	StrictContext bool
 	Observer      coreml.Observer
 	Profile       *coreml.Profile // CPU only; nil = none
+	// Tokenizer reads a tokenizer.json; nil = tokenizer.Load.
+	Tokenizer func([]byte) (tokenizer.Tokenizer, error)
 }
 
 // Phase is what an Event is about.

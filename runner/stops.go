@@ -17,7 +17,11 @@ func (r *Runner) StopSources() []manifest.StopSource { return r.pkg.Tokenizer.St
 // an error of class diag.NotFound.
 func (r *Runner) Tokenizer() (tokenizer.Tokenizer, error) {
 	if !r.tokDone {
-		r.tok, r.tokErr = LoadTokenizer(r.pkg)
+		load := r.opts.Tokenizer
+		if load == nil {
+			load = tokenizer.Load
+		}
+		r.tok, r.tokErr = loadTokenizer(r.pkg, load)
 		r.tokDone = true
 	}
 	return r.tok, r.tokErr
@@ -25,6 +29,10 @@ func (r *Runner) Tokenizer() (tokenizer.Tokenizer, error) {
 
 // LoadTokenizer reads the tokenizer.json of pkg.
 func LoadTokenizer(pkg *manifest.Package) (tokenizer.Tokenizer, error) {
+	return loadTokenizer(pkg, tokenizer.Load)
+}
+
+func loadTokenizer(pkg *manifest.Package, load func([]byte) (tokenizer.Tokenizer, error)) (tokenizer.Tokenizer, error) {
 	file := pkg.Tokenizer.File
 	if file == "" {
 		return nil, diag.Errorf(diag.In(pkg.Path), diag.NotFound, "the package has no tokenizer.json").
@@ -34,7 +42,7 @@ func LoadTokenizer(pkg *manifest.Package) (tokenizer.Tokenizer, error) {
 	if err != nil {
 		return nil, err
 	}
-	t, err := tokenizer.Load(data)
+	t, err := load(data)
 	if err != nil {
 		if diag.CodeOf(err) != "" {
 			return nil, err

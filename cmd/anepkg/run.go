@@ -28,6 +28,7 @@ func runFlags() []cli.Flag {
 		&cli.StringFlag{Name: "prompt-file", Usage: "read the prompt from `FILE` (- is standard input)"},
 		&cli.StringFlag{Name: "prompt-ids", Usage: "token `IDS` as the prompt: 1,2,3"},
 		&cli.StringFlag{Name: "system", Usage: "a system message's `TEXT`"},
+		tokenizerFlag(),
 		&cli.BoolFlag{Name: "raw", Usage: "no chat template: the text as it is"},
 		&cli.IntFlag{Name: "max-tokens", Aliases: []string{"n"}, Usage: "generate at most `N` tokens; 0 = to the context's end"},
 		&cli.Float64Flag{Name: "temperature", Usage: "divide logits by `T`; 0 = greedy; 1 when only --top-k, --top-p or --min-p is given"},
@@ -101,6 +102,9 @@ func (t *tool) runCommand() *cli.Command {
 				return err
 			}
 			opts.StrictContext = c.Bool("strict-context")
+			if opts.Tokenizer, err = readerOf(c); err != nil {
+				return err
+			}
 			cfg, err := samplingOf(c)
 			if err != nil {
 				return err

@@ -18,6 +18,7 @@ import (
 	"github.com/anepkg/anepkg/coreml/diag"
 	"github.com/anepkg/anepkg/manifest"
 	"github.com/anepkg/anepkg/runner/tokenizer"
+	"github.com/anepkg/anepkg/runner/tokenizer/hf"
 )
 
 const (
@@ -52,6 +53,7 @@ func (t *tool) tokenizeCommand() *cli.Command {
 		ArgsUsage:   "TARGET [TEXT]",
 		Description: tokenizeText,
 		Flags: []cli.Flag{
+			tokenizerFlag(),
 			&cli.StringFlag{Name: "text", Usage: "the `TEXT`"},
 			&cli.BoolFlag{Name: "no-special", Usage: "add no special tokens, such as a leading BOS"},
 			&cli.BoolFlag{Name: "lines-json", Usage: "one JSON string a line on standard input"},
@@ -94,6 +96,7 @@ func (t *tool) detokenizeCommand() *cli.Command {
 		ArgsUsage:   "TARGET [IDS]",
 		Description: detokenizeText,
 		Flags: []cli.Flag{
+			tokenizerFlag(),
 			&cli.StringFlag{Name: "ids", Usage: "the `IDS`, with commas or spaces between them"},
 			&cli.BoolFlag{Name: "skip-special", Usage: "leave special tokens out of the text"},
 			&cli.BoolFlag{Name: "lines-json", Usage: "one JSON list of ids a line on standard input"},
@@ -274,9 +277,13 @@ func (t *tool) openTokenizer(c *cli.Context) (tokenizer.Tokenizer, error) {
 		_, err := oneTarget(c)
 		return nil, err
 	}
+	read, err := readerOf(c)
+	if err != nil {
+		return nil, err
+	}
 	arg := c.Args().First()
 	if info, err := os.Stat(arg); err == nil && info.Mode().IsRegular() && strings.EqualFold(filepath.Ext(arg), ".json") {
-		return loadTokenizer(os.DirFS(filepath.Dir(arg)), filepath.Base(arg), arg)
+		return loadTokenizer(os.DirFS(filepath.Dir(arg)), filepath.Base(arg), arg, read)
 	}
 	tg, err := openTarget(c.Context, arg)
 	if err != nil {
@@ -288,14 +295,38 @@ func (t *tool) openTokenizer(c *cli.Context) (tokenizer.Tokenizer, error) {
 		if pkg.Tokenizer.File == "" {
 			return diag.Errorf(diag.In(pkg.Path), diag.NotFound, "no tokenizer.json in the package")
 		}
-		tok, err = loadTokenizer(pkg.FS, pkg.Tokenizer.File, pkg.Tokenizer.File)
+		tok, err = loadTokenizer(pkg.FS, pkg.Tokenizer.File, pkg.Tokenizer.File, read)
 		return err
 	})
 	return tok, err
 }
 
+// tokenizerReader makes a tokenizer of a tokenizer.json.
+type tokenizerReader = func([]byte) (tokenizer.Tokenizer, error)
+
+// tokenizerFlag chooses who reads tokenizer.json.
+func tokenizerFlag() cli.Flag {
+	return &cli.StringFlag{Name: "tokenizer", Usage: "`READER` of tokenizer.json: go, or hf in builds that have the Rust library", Value: "go"}
+}
+
+// readerOf reads --tokenizer.
+func readerOf(c *cli.Context) (tokenizerReader, error) {
+	switch v := c.String("tokenizer"); v {
+	case "", "go":
+		return tokenizer.Load, nil
+	case "hf":
+		if !hf.Available {
+			_, err := hf.Load(nil)
+			return nil, err
+		}
+		return hf.Load, nil
+	default:
+		return nil, usagef("--tokenizer %s: want go or hf", v)
+	}
+}
+
 // loadTokenizer reads a tokenizer.json; shown is its name in messages.
-func loadTokenizer(fsys fs.FS, name, shown string) (tokenizer.Tokenizer, error) {
+func loadTokenizer(fsys fs.FS, name, shown string, read tokenizerReader) (tokenizer.Tokenizer, error) {
 	info, err := fs.Stat(fsys, name)
 	if err != nil {
 		return nil, diag.Errorf(diag.In(shown), diag.IO, "%w", err)
@@ -310,7 +341,7 @@ func loadTokenizer(fsys fs.FS, name, shown string) (tokenizer.Tokenizer, error) 
 	if bytes.HasPrefix(data, []byte("version https://git-lfs")) {
 		return nil, diag.Errorf(diag.In(shown), diag.LFSPointer, "a Git LFS pointer, not the file itself").WithHint("run \"git lfs pull\" in the repository")
 	}
-	tok, err := tokenizer.Load(data)
+	tok, err := read(data)
 	if err != nil {
 		var e *diag.Error
 		if errors.As(err, &e) {

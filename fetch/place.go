@@ -1,0 +1,74 @@
+package fetch
+
+import (
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+)
+
+// placer gives a blob of the cache its name in a snapshot: a relative link,
+// or, where links are not possible or not wanted, the file itself. Without
+// links a new blob moves into the snapshot, as with huggingface_hub, so that
+// there is one copy; an older blob is copied.
+type placer struct{ links bool }
+
+func (p placer) place(blob, pointer string, isNew bool) error {
+	dir := filepath.Dir(pointer)
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return ioErr(dir, err)
+	}
+	if p.links {
+		if err := link(blob, pointer); err == nil {
+			syncDir(dir)
+			return nil
+		}
+	}
+	if isNew {
+		if err := replace(blob, pointer); err == nil {
+			syncDir(dir)
+			return nil
+		}
+	}
+	return copyFile(blob, pointer)
+}
+
+// link makes the link under another name first: an existing pointer is
+// replaced in one step.
+func link(blob, pointer string) error {
+	dir := filepath.Dir(pointer)
+	target, err := filepath.Rel(dir, blob)
+	if err != nil {
+		return err
+	}
+	tmp := filepath.Join(dir, tmpName())
+	if err := os.Symlink(target, tmp); err != nil {
+		return err
+	}
+	if err := replace(tmp, pointer); err != nil {
+		return errors.Join(err, os.Remove(tmp))
+	}
+	return nil
+}
+
+// copyFile copies through a temporary name.
+func copyFile(from, to string) error {
+	src, err := os.Open(from)
+	if err != nil {
+		return ioErr(from, err)
+	}
+	defer func() { _ = src.Close() }()
+	dst, err := createTemp(filepath.Dir(to))
+	if err != nil {
+		return ioErr(to, err)
+	}
+	_, err = io.Copy(dst, src)
+	err = errors.Join(err, dst.Sync(), dst.Close())
+	if err == nil {
+		err = replace(dst.Name(), to)
+	}
+	if err != nil {
+		return errors.Join(ioErr(to, err), os.Remove(dst.Name()))
+	}
+	return nil
+}
