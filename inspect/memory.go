@@ -2,223 +2,245 @@ package inspect
 
 import (
 	"context"
+	"fmt"
+	"io"
 	"slices"
 	"strings"
 
+	"github.com/anepkg/anepkg/coreml"
 	"github.com/anepkg/anepkg/manifest"
 )
 
-// MemoryReport says where a package's bytes are and what running it takes.
-// It marshals to JSON ("anepkg.memory/1"). It reads no weight data.
+// MemoryReport says what a package takes at run time. It marshals to
+// "anepkg.memory/1". Totals are estimates made of the package's own numbers;
+// each has its formula. Leftover models do not count.
 type MemoryReport struct {
-	Schema  string        `json:"schema"`
-	Weights int64         `json:"weight_bytes"` // stored, each once
-	Parts   []PartMemory  `json:"parts"`
-	Layers  []LayerMemory `json:"layers"`
-	Kinds   []Scheme      `json:"schemes"`
-	States  []StateMemory `json:"states"`
-	Figures []Figure      `json:"figures"`
+	Schema   string          `json:"schema"`
+	Totals   []MemoryTotal   `json:"totals"`
+	Parts    []PartMemory    `json:"parts"`
+	Layers   []LayerMemory   `json:"layers"`
+	Kinds    []Scheme        `json:"kinds"`
+	States   []StateMemory   `json:"states"`
+	Contexts []ContextMemory `json:"contexts"`
 }
 
-// PartMemory is the stored weights of one model.
-type PartMemory struct {
-	Part      string           `json:"part"`
-	Role      string           `json:"role"`
-	Bytes     int64            `json:"bytes"`     // stored, each weight once
-	Functions map[string]int64 `json:"functions"` // what each function reads
-}
-
-// LayerMemory is the stored weights of one layer; Index is -1 for those of
-// no layer (embedding, head, tables).
-type LayerMemory struct {
-	Index int   `json:"index"`
-	Bytes int64 `json:"bytes"`
-}
-
-// StateMemory is one state object.
-type StateMemory struct {
-	Name             string `json:"name"`
-	Role             string `json:"role"`
-	Bytes            int64  `json:"bytes"`
-	Positions        *int   `json:"positions"`          // length of a cache; nil for other states
-	BytesPerPosition *int64 `json:"bytes_per_position"` // nil for other states
-}
-
-// Figure is a derived number with the formula that gave it. Estimates are
-// called so in their names.
-type Figure struct {
-	Name    string `json:"name"`
+// MemoryTotal is one number of bytes and where it comes from.
+type MemoryTotal struct {
+	Name    string `json:"name"` // stored, dense, neural_engine, states, read_per_token
 	Bytes   int64  `json:"bytes"`
 	Formula string `json:"formula"`
 }
 
-// Memory reports the bytes of a package's weights and states and what a
-// decoder step reads. Parts that cannot be read are left out. Only a
-// cancelled ctx is an error.
-func Memory(ctx context.Context, pkg *manifest.Package) (*MemoryReport, error) {
+// PartMemory is one model. Dense counts every element in the type that it has
+// after decompression. NeuralEngine counts the weights of each function
+// anew.
+type PartMemory struct {
+	Part         string `json:"part"`
+	Role         string `json:"role"`
+	Functions    int    `json:"functions"`
+	Stored       int64  `json:"stored_bytes"`
+	Dense        int64  `json:"dense_bytes"`
+	NeuralEngine int64  `json:"neural_engine_bytes"`
+	Read         int64  `json:"read_per_token_bytes"` // weights that one decode step reads
+	Table        int64  `json:"table_bytes"`          // of Stored: look-up tables, of which a step reads one row
+}
+
+// LayerMemory is one decoder layer.
+type LayerMemory struct {
+	Index   int      `json:"index"`
+	Type    string   `json:"type"`
+	Stored  int64    `json:"stored_bytes"`
+	Schemes []Scheme `json:"schemes"`
+}
+
+// StateMemory is one state. PerPosition is what a position more of context
+// takes; 0 for states whose size does not depend on the context.
+type StateMemory struct {
+	Name        string `json:"name"`
+	Role        string `json:"role"`
+	Bytes       int64  `json:"bytes"`
+	PerPosition int64  `json:"bytes_per_position"`
+}
+
+// ContextMemory is what the states would take if the package were converted
+// for another context length.
+type ContextMemory struct {
+	Context   int   `json:"context"`
+	KV        int64 `json:"kv_bytes"`
+	Recurrent int64 `json:"recurrent_bytes"`
+	Total     int64 `json:"total_bytes"`
+	Own       bool  `json:"own"` // the context that the package has
+}
+
+// The formulas, as the report prints them.
+const (
+	storedFormula = "sum over weights of stored bytes (indices or data, tables, scales), a weight that functions share once"
+	denseFormula  = "sum over weights of elements x bytes of the type after decompression"
+	aneFormula    = "sum over functions of the stored bytes that each reads, look-up tables left out, 3-bit indices as 4-bit: each function has its own copy on the Neural Engine (measured on an M5 Max, seed format)"
+	stateFormula  = "sum over states of elements x bytes of the type"
+	readFormula   = "stored bytes that the single-token functions read, one row of each look-up table, and every state once: attention reads the whole cache at each step"
+)
+
+// Memory estimates what a package takes at run time, for its own context and
+// for those given (in tokens). It reads no weight data.
+func Memory(ctx context.Context, pkg *manifest.Package, contexts ...int) (*MemoryReport, error) {
 	v, err := look(ctx, pkg)
 	if err != nil {
 		return nil, err
 	}
-	r := &MemoryReport{Schema: "anepkg.memory/1", Parts: []PartMemory{}, Layers: []LayerMemory{}, Kinds: []Scheme{}, States: []StateMemory{}, Figures: []Figure{}}
+	r := &MemoryReport{Schema: "anepkg.memory/1", Parts: []PartMemory{}, Layers: []LayerMemory{}, Kinds: []Scheme{}, States: []StateMemory{}, Contexts: []ContextMemory{}}
+	layers := v.layers()
 	var all []*Weight
-	for _, pt := range v.parts {
-		if pt.model == nil || pt.err != nil || pt.model.Program == nil || pt.Role == manifest.Leftover {
-			continue
-		}
-		r.Parts = append(r.Parts, partMemory(pt))
+	var sum PartMemory
+	for _, pt := range v.usable() {
 		all = append(all, pt.weights...)
-	}
-	for _, w := range all {
-		r.Weights += w.Bytes
+		m := partMemory(pt)
+		r.Parts = append(r.Parts, m)
+		sum.Stored += m.Stored
+		sum.Dense += m.Dense
+		sum.NeuralEngine += m.NeuralEngine
+		sum.Read += m.Read
 	}
 	r.Kinds = schemes(all)
-	r.layers(v, all)
-	r.states(v)
-	r.figures(v, all)
+	for _, l := range layers.Layers {
+		r.Layers = append(r.Layers, LayerMemory{l.Index, l.Type, l.WeightBytes, l.Schemes})
+	}
+	states := v.states(layers)
+	for _, s := range states.States {
+		r.States = append(r.States, StateMemory{s.Name, s.Role, s.Bytes, perPosition(&s, v.facts.context.n)})
+	}
+	r.addContexts(v.facts.context.n, contexts)
+	r.Totals = []MemoryTotal{
+		{"stored", sum.Stored, storedFormula},
+		{"dense", sum.Dense, denseFormula},
+		{"neural_engine", sum.NeuralEngine, aneFormula},
+		{"states", states.TotalBytes, stateFormula},
+		{"read_per_token", sum.Read + states.TotalBytes, readFormula},
+	}
 	return r, nil
 }
 
-func partMemory(pt *partView) PartMemory {
-	m := PartMemory{Part: pt.label(), Role: string(pt.Role), Functions: map[string]int64{}}
-	for _, fn := range pt.model.Functions {
-		m.Functions[fn.Name] = 0
+// steps returns the functions that a decode step calls.
+func steps(pt *partView) []*coreml.Function {
+	switch pt.Role {
+	case manifest.PrefillOf:
+		return nil
+	case manifest.Chunk, manifest.Mono:
+		for _, name := range []string{"infer_rotate", "infer"} { // a rotating package decodes by infer until the window is full
+			if f := pt.model.Function(name); f != nil {
+				return []*coreml.Function{f}
+			}
+		}
+	case manifest.ChunkRot:
+		return nil // the same weights as the chunk's
 	}
+	if f := pt.fn(""); f != nil {
+		return []*coreml.Function{f}
+	}
+	return nil
+}
+
+func partMemory(pt *partView) PartMemory {
+	m := PartMemory{Part: pt.label(), Role: string(pt.Role), Functions: len(pt.model.Functions)}
+	users := pt.firstUsers()
+	step := steps(pt)
 	for _, w := range pt.weights {
-		m.Bytes += w.Bytes
-		for _, fn := range w.Functions {
-			m.Functions[fn] += w.Bytes
+		m.Stored += w.Bytes
+		if w.Elements > 0 {
+			m.Dense += w.Type.DType.ByteSize(w.Elements)
+		}
+		table := strings.HasPrefix(users[w.Functions[0]+"/"+w.Name], "gather")
+		if table {
+			m.Table += w.Bytes
+		} else {
+			m.NeuralEngine += engineBytes(w) * int64(len(w.Functions))
+		}
+		for _, f := range step {
+			if !slices.Contains(w.Functions, f.Name) {
+				continue
+			}
+			if n := w.Bytes; !table {
+				m.Read += n
+			} else if len(w.Type.Shape) > 0 && w.Type.Shape[0] > 0 {
+				m.Read += n / int64(w.Type.Shape[0])
+			}
 		}
 	}
 	return m
 }
 
-// layers sums by layer; a weight of no layer counts for the part's rest.
-func (r *MemoryReport) layers(v *view, all []*Weight) {
-	known := v.layers()
-	rest := r.Weights
-	for _, l := range known.Layers {
-		r.Layers = append(r.Layers, LayerMemory{Index: l.Index, Bytes: l.WeightBytes})
-		rest -= l.WeightBytes
+// engineBytes is a weight's size on the Neural Engine: 3-bit indices cost as
+// much as 4-bit ones.
+func engineBytes(w *Weight) int64 {
+	if strings.HasPrefix(w.Kind, "lut") && w.Bits == 3 {
+		return w.Bytes + w.Elements/8
 	}
-	if len(all) > 0 {
-		r.Layers = append(r.Layers, LayerMemory{Index: -1, Bytes: rest})
-	}
+	return w.Bytes
 }
 
-func (r *MemoryReport) states(v *view) {
-	for _, s := range v.states(v.layers()).States {
-		m := StateMemory{Name: s.Name, Role: s.Role, Bytes: s.Bytes}
-		cache := s.Role == roleKV || s.Role == roleLocal || s.Role == roleGlobal
-		if cache && len(s.Shape) == 4 && s.Shape[2] > 0 {
-			m.Positions = ptr(s.Shape[2])
-			m.BytesPerPosition = ptr(s.Bytes / int64(s.Shape[2]))
+// perPosition is what one more position of context takes in a state: caches
+// have the position as their third dimension.
+func perPosition(s *StateInfo, context int) int64 {
+	if context > 0 && len(s.Shape) == 4 && s.Shape[2] == context && s.Role != roleRecurrent && s.Role != roleConv {
+		return s.Bytes / int64(context)
+	}
+	return 0
+}
+
+func (r *MemoryReport) addContexts(own int, more []int) {
+	list := []int{}
+	for _, n := range append([]int{own}, more...) {
+		if n > 0 {
+			list = append(list, n)
 		}
-		r.States = append(r.States, m)
 	}
-}
-
-func (r *MemoryReport) add(name string, bytes int64, formula string) {
-	r.Figures = append(r.Figures, Figure{name, bytes, formula})
-}
-
-func (r *MemoryReport) figures(v *view, all []*Weight) {
-	var elements, caches, recurrent, perPosition int64
-	for _, w := range all {
-		elements += w.Elements
-	}
-	for _, s := range r.States {
-		if s.Positions == nil {
-			recurrent += s.Bytes
-			continue
+	slices.Sort(list)
+	for _, n := range slices.Compact(list) {
+		c := ContextMemory{Context: n, Own: n == own}
+		for _, s := range r.States {
+			b := s.Bytes
+			if s.PerPosition > 0 {
+				b = s.PerPosition * int64(n)
+			}
+			switch s.Role {
+			case roleRecurrent, roleConv:
+				c.Recurrent += b
+			default:
+				c.KV += b
+			}
+			c.Total += b
 		}
-		caches += s.Bytes
-		perPosition += *s.BytesPerPosition
+		r.Contexts = append(r.Contexts, c)
 	}
-	r.add("weights", r.Weights, "sum of the stored blobs, each once")
-	r.add("weights_dense_fp16", 2*elements, "elements of all weights * 2 bytes")
+}
+
+// WriteText prints the totals with their formulas, then parts, states and
+// contexts.
+func (r *MemoryReport) WriteText(w io.Writer, color bool) error {
+	e := &errWriter{w: w}
+	s := style{color}
+	for _, t := range r.Totals {
+		fmt.Fprintf(e, "%-15s %10s   %s\n", s.in(bold, t.Name), Bytes(t.Bytes), s.in(dim, t.Formula))
+	}
+	t := &table{head: []string{"PART", "FUNCTIONS", "STORED", "DENSE", "NEURAL ENGINE", "PER TOKEN"}, right: map[int]bool{1: true, 2: true, 3: true, 4: true, 5: true}}
+	for _, p := range r.Parts {
+		t.add(p.Part, fmt.Sprint(p.Functions), Bytes(p.Stored), Bytes(p.Dense), Bytes(p.NeuralEngine), Bytes(p.Read))
+	}
+	fmt.Fprintln(e)
+	t.write(e, s, "")
 	if len(r.States) > 0 {
-		r.add("kv_cache", caches, "sum over cache states of the product of their dimensions * bytes of an element")
-		r.add("kv_cache_per_position", perPosition, "sum over cache states of bytes / length of the cache")
-		r.add("recurrent_state", recurrent, "sum over the other states, whatever the context")
-	}
-	step, rows := stepBytes(v)
-	if step > 0 {
-		r.add("read_per_token_estimate", step+rows+caches+2*recurrent, "weights that the one-token functions read, tables of embeddings with one row only, + every cache once + recurrent states read and written")
-	}
-	r.add("neural_engine_estimate", functionCopies(v), "sum over decoder and head functions of the weights they read: each function holds its own copy there, 3-bit indices take the room of 4 bits (measured, seed format); embedding tables stay mapped")
-}
-
-// stepBytes sums what one decoder step reads: the weights of every part's
-// one-token function, and of tables that gathers read a single row.
-func stepBytes(v *view) (weights, rows int64) {
-	for _, pt := range v.of(manifest.Embeddings, manifest.Chunk, manifest.Mono, manifest.LMHead) {
-		fn := pt.fn("infer")
-		if fn == nil {
-			continue
+		t = &table{head: []string{"STATE", "ROLE", "SIZE", "PER POSITION"}, right: map[int]bool{2: true, 3: true}}
+		for _, x := range r.States {
+			t.add(x.Name, x.Role, Bytes(x.Bytes), Bytes(x.PerPosition))
 		}
-		ix := pt.program(fn.Name)
-		if ix == nil {
-			continue
+		fmt.Fprintln(e)
+		t.write(e, s, "")
+		t = &table{head: []string{"CONTEXT", "KV CACHE", "RECURRENT", "STATES"}, right: map[int]bool{0: true, 1: true, 2: true, 3: true}}
+		for _, c := range r.Contexts {
+			t.add(fmt.Sprint(c.Context), Bytes(c.KV), Bytes(c.Recurrent), Bytes(c.Total))
 		}
-		length := tables(ix)
-		for _, w := range pt.weights {
-			if !slices.Contains(w.Functions, fn.Name) {
-				continue
-			}
-			if n := length[w.Name]; n > 0 {
-				rows += w.Bytes / int64(n)
-				continue
-			}
-			weights += w.Bytes
-		}
+		fmt.Fprintln(e)
+		t.write(e, s, "")
 	}
-	return weights, rows
-}
-
-// tables lists the weights that nothing but gathers read, with their number
-// of rows.
-func tables(ix *program) map[string]int {
-	out := map[string]int{}
-	other := map[string]bool{}
-	for _, op := range ix.ops {
-		for i := range op.Args {
-			for _, b := range op.Args[i].Bindings {
-				t, ok := ix.typ[b.Ref]
-				if ok && strings.HasPrefix(op.Type, "gather") && op.Args[i].Name == "x" && len(t.Shape) > 0 && t.Shape[0] > 0 {
-					out[b.Ref] = t.Shape[0]
-				} else {
-					other[b.Ref] = true
-				}
-			}
-		}
-	}
-	for name := range other {
-		delete(out, name)
-	}
-	return out
-}
-
-// functionCopies sums the weights of every function of the decoder and the
-// head. A table that only gathers read stays in the file.
-func functionCopies(v *view) int64 {
-	var total int64
-	for _, pt := range v.of(manifest.Chunk, manifest.ChunkRot, manifest.Mono, manifest.LMHead, manifest.PrefillOf, manifest.EncoderOf) {
-		length := map[string]map[string]int{}
-		for name, ix := range pt.programs {
-			length[name] = tables(ix)
-		}
-		for _, w := range pt.weights {
-			n := w.Bytes
-			if strings.HasPrefix(w.Kind, "lut") && w.Bits == 3 {
-				n += w.Elements / 8 // one bit more for each element
-			}
-			for _, fn := range w.Functions {
-				if length[fn][w.Name] == 0 {
-					total += n
-				}
-			}
-		}
-	}
-	return total
+	return e.err
 }

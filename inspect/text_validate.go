@@ -29,7 +29,12 @@ func (r *ValidateReport) WriteText(w io.Writer, color bool) error {
 	fmt.Fprintf(ew, "%s: %s  %s\n", s.in(bold, printable(r.Package.Name)), strings.Join(sum, ", "),
 		s.in(dim, fmt.Sprintf("(%d checks, %d left out)", len(r.Run), len(r.Skipped))))
 	if r.Suppressed > 0 {
-		fmt.Fprintf(ew, "%s of the baseline left out\n", plural(r.Suppressed, "finding"))
+		fmt.Fprintf(ew, "%s left out by the baseline or by suppressions\n", plural(r.Suppressed, "finding"))
+	}
+	for i := range r.Suppressions {
+		if u := &r.Suppressions[i]; u.Used == 0 {
+			fmt.Fprintf(ew, "%s: the suppression of %s matches nothing and can be deleted (%s)\n", u.Pos, printable(u.ID), printable(u.Reason))
+		}
 	}
 	return ew.err
 }

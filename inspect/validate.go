@@ -25,6 +25,8 @@ type Options struct {
 	// Baseline holds fingerprints (Finding.Fingerprint) of findings that are
 	// known and accepted; they are left out and counted in Suppressed.
 	Baseline []string
+	// Suppress accepts findings for stated reasons (see Suppressions).
+	Suppress []Suppression
 }
 
 // ValidateReport is the result of Validate. It marshals to the JSON of
@@ -37,6 +39,9 @@ type ValidateReport struct {
 	Run        []string       `json:"checks_run"`
 	Skipped    []SkippedCheck `json:"checks_skipped"`
 	Suppressed int            `json:"suppressed"`
+	// Suppressions lists Options.Suppress with the number of findings that
+	// each took away.
+	Suppressions []SuppressionUse `json:"suppressions"`
 
 	excerpts excerpts
 }
@@ -181,6 +186,7 @@ func (r *ValidateReport) finish(opts Options) {
 		}
 		return known
 	})
+	r.suppress(opts)
 	for _, f := range r.Findings {
 		switch f.Severity {
 		case Error:

@@ -331,6 +331,14 @@ func buildSoftmax(b *builder) kernel {
 
 // softmaxRow normalises one row; dst may be src.
 func softmaxRow(dst, src []float32) {
+	live := len(src) // trailing -inf, masked positions, become 0
+	for live > 0 && src[live-1] < -math.MaxFloat32 {
+		live--
+	}
+	if live > 0 {
+		clear(dst[live:])
+		dst, src = dst[:live], src[:live]
+	}
 	m := float64(maxFold(src))
 	sum := 0.0
 	for k, v := range src {

@@ -113,10 +113,18 @@ const mathGrain = 1 << 11
 
 // simple64 builds an op that applies f to each element.
 func simple64(f func(float64) float64) func(*builder) kernel {
+	table := &halfTable{} // shared by all ops of this kind
 	return func(b *builder) kernel {
 		x := b.input("x")
 		b.results(1)
+		half := b.outDType() == tensor.FP16
 		return func(c *call) error {
+			if half && c.in[x].dtype == tensor.FP16 && c.in[x].size() >= halfTableMin {
+				table.fill(f)
+				c.mapFloat(x, parallelGrain, table.apply)
+				c.rounded = c.s.opts.Precision != coreml.ANE // which also flushes
+				return nil
+			}
 			c.mapFloat(x, mathGrain, func(dst, src []float32) {
 				for k, v := range src {
 					dst[k] = float32(f(float64(v)))
@@ -201,15 +209,18 @@ func defaultOf(d tensor.DType, v float64) float64 {
 	return float64(float32(v))
 }
 
+var (
+	plainSigmoid  = simple64(func(x float64) float64 { return 1 / (1 + math.Exp(-x)) })
+	coarseSigmoid = simple64(func(x float64) float64 { return math.Round(2048/(1+math.Exp(-x))) / 2048 })
+)
+
 // buildSigmoid also serves the ane precision, in which the result is coarse:
 // the Neural Engine computes it with a step of about 2^-11.
 func buildSigmoid(b *builder) kernel {
 	if b.lo.sess.opts.Precision == coreml.ANE {
-		return simple64(func(x float64) float64 {
-			return math.Round(2048/(1+math.Exp(-x))) / 2048
-		})(b)
+		return coarseSigmoid(b)
 	}
-	return simple64(func(x float64) float64 { return 1 / (1 + math.Exp(-x)) })(b)
+	return plainSigmoid(b)
 }
 
 func buildThreshold(b *builder) kernel {
@@ -231,20 +242,23 @@ func buildThreshold(b *builder) kernel {
 	}
 }
 
+// root2pi is sqrt(2/pi).
+const root2pi = 0.7978845608028654
+
+var geluModes = map[string]func(*builder) kernel{
+	"EXACT":                 simple64(func(x float64) float64 { return x / 2 * (1 + math.Erf(x/math.Sqrt2)) }),
+	"TANH_APPROXIMATION":    simple64(func(x float64) float64 { return x / 2 * (1 + math.Tanh(root2pi*(x+0.044715*x*x*x))) }),
+	"SIGMOID_APPROXIMATION": simple64(func(x float64) float64 { return x / (1 + math.Exp(-1.702*x)) }),
+}
+
 func buildGelu(b *builder) kernel {
-	const root2pi = 0.7978845608028654 // sqrt(2/pi)
-	var f func(float64) float64
-	switch mode := b.strConst("mode", "EXACT"); mode {
-	case "EXACT":
-		f = func(x float64) float64 { return x / 2 * (1 + math.Erf(x/math.Sqrt2)) }
-	case "TANH_APPROXIMATION":
-		f = func(x float64) float64 { return x / 2 * (1 + math.Tanh(root2pi*(x+0.044715*x*x*x))) }
-	case "SIGMOID_APPROXIMATION":
-		f = func(x float64) float64 { return x / (1 + math.Exp(-1.702*x)) }
-	default:
+	mode := b.strConst("mode", "EXACT")
+	build := geluModes[mode]
+	if build == nil {
 		b.failf("mode is %q, want EXACT, TANH_APPROXIMATION or SIGMOID_APPROXIMATION", mode)
+		build = geluModes["EXACT"]
 	}
-	return simple64(f)(b)
+	return build(b)
 }
 
 // perChannel builds an op whose parameters are vectors over dimension 1.
