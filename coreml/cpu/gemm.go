@@ -182,6 +182,13 @@ func mulVec(y []float32, w weight, first, lo, hi int, x []float32, bias []float3
 	d, direct := w.(dotter)
 	buf := takeRow(k)
 	defer giveRow(buf)
+	if m, ok := w.(*lutWeight); ok && m.vec == 1 {
+		m.dotRows(y[lo:hi], x, first+lo, buf)
+		if bias != nil {
+			axpy(y[lo:hi], 1, bias[first+lo:first+hi])
+		}
+		return
+	}
 	for r := lo; r < hi; r++ {
 		var s float32
 		if direct {

@@ -110,20 +110,26 @@ GLOBL down4<>(SB), RODATA|NOPTR, $64
 	VPBLENDMW Z12, Z11, K1, Z11 \
 	VPBLENDMW Z11, Z8, K2, Z8
 
-// func dotLUT6AVX512(idx *byte, table *byte, x *float32, blocks int) float32
-// table holds the fp16 entries in order.
-TEXT ·dotLUT6AVX512(SB), NOSPLIT, $0-36
-	MOVQ   idx+0(FP), SI
-	MOVQ   table+8(FP), R8
-	MOVQ   x+16(FP), DX
-	MOVQ   blocks+24(FP), CX
-	VPXORQ Z0, Z0, Z0
-	VPXORQ Z1, Z1, Z1
+// func dotLUT6AVX512(y *float32, idx *byte, table *byte, x *float32, blocks, rows int)
+// As dotLUT6AVX2, but table holds the fp16 entries in order.
+TEXT ·dotLUT6AVX512(SB), NOSPLIT, $0-48
+	MOVQ y+0(FP), DI
+	MOVQ idx+8(FP), SI
+	MOVQ table+16(FP), R8
+	MOVQ x+24(FP), R9
+	MOVQ blocks+32(FP), R10
+	MOVQ rows+40(FP), R11
 	VMOVDQU16 (R8), Z16
 	VMOVDQU16 64(R8), Z17
 	VMOVDQU32 lane6<>(SB), Z24
 	VMOVDQU8  pair6<>(SB), Z25
 	VMOVDQU16 down6<>(SB), Z26
+
+row512x6:
+	MOVQ   R9, DX
+	MOVQ   R10, CX
+	VPXORQ Z0, Z0, Z0
+	VPXORQ Z1, Z1, Z1
 
 dot512x6:
 	INDEX6
@@ -141,7 +147,10 @@ dot512x6:
 	VADDPS        X1, X0, X0
 	VHADDPS       X0, X0, X0
 	VHADDPS       X0, X0, X0
-	VMOVSS        X0, ret+32(FP)
+	VMOVSS        X0, (DI)
+	ADDQ          $4, DI
+	DECQ          R11
+	JNZ           row512x6
 	VZEROUPPER
 	RET
 
@@ -169,20 +178,26 @@ look512x6:
 	VZEROUPPER
 	RET
 
-// func dotLUT4AVX512(idx *byte, table *byte, x *float32, blocks int) float32
-// table holds the fp16 entries in order.
-TEXT ·dotLUT4AVX512(SB), NOSPLIT, $0-36
-	MOVQ   idx+0(FP), SI
-	MOVQ   table+8(FP), R8
-	MOVQ   x+16(FP), DX
-	MOVQ   blocks+24(FP), CX
-	VPXORQ Z0, Z0, Z0
-	VPXORQ Z1, Z1, Z1
+// func dotLUT4AVX512(y *float32, idx *byte, table *byte, x *float32, blocks, rows int)
+// As dotLUT4AVX2, but table holds the fp16 entries in order.
+TEXT ·dotLUT4AVX512(SB), NOSPLIT, $0-48
+	MOVQ y+0(FP), DI
+	MOVQ idx+8(FP), SI
+	MOVQ table+16(FP), R8
+	MOVQ x+24(FP), R9
+	MOVQ blocks+32(FP), R10
+	MOVQ rows+40(FP), R11
 	VMOVDQU16       (R8), Y16
 	VINSERTI64X4    $1, Y16, Z16, Z16
 	VMOVDQU32       lane4<>(SB), Z24
 	VMOVDQU8        pair4<>(SB), Z25
 	VMOVDQU16       down4<>(SB), Z26
+
+row512x4:
+	MOVQ   R9, DX
+	MOVQ   R10, CX
+	VPXORQ Z0, Z0, Z0
+	VPXORQ Z1, Z1, Z1
 
 dot512x4:
 	INDEX4
@@ -200,7 +215,10 @@ dot512x4:
 	VADDPS        X1, X0, X0
 	VHADDPS       X0, X0, X0
 	VHADDPS       X0, X0, X0
-	VMOVSS        X0, ret+32(FP)
+	VMOVSS        X0, (DI)
+	ADDQ          $4, DI
+	DECQ          R11
+	JNZ           row512x4
 	VZEROUPPER
 	RET
 
@@ -228,15 +246,15 @@ look512x4:
 	VZEROUPPER
 	RET
 
-// func dotLUT8AVX512(idx *byte, table *byte, x *float32, blocks int) float32
-// table holds the fp16 entries in order.
-TEXT ·dotLUT8AVX512(SB), NOSPLIT, $0-36
-	MOVQ   idx+0(FP), SI
-	MOVQ   table+8(FP), R8
-	MOVQ   x+16(FP), DX
-	MOVQ   blocks+24(FP), CX
-	VPXORQ Z0, Z0, Z0
-	VPXORQ Z1, Z1, Z1
+// func dotLUT8AVX512(y *float32, idx *byte, table *byte, x *float32, blocks, rows int)
+// As dotLUT8AVX2, but table holds the fp16 entries in order.
+TEXT ·dotLUT8AVX512(SB), NOSPLIT, $0-48
+	MOVQ y+0(FP), DI
+	MOVQ idx+8(FP), SI
+	MOVQ table+16(FP), R8
+	MOVQ x+24(FP), R9
+	MOVQ blocks+32(FP), R10
+	MOVQ rows+40(FP), R11
 	VMOVDQU16 0(R8), Z16
 	VMOVDQU16 64(R8), Z17
 	VMOVDQU16 128(R8), Z18
@@ -245,6 +263,12 @@ TEXT ·dotLUT8AVX512(SB), NOSPLIT, $0-36
 	VMOVDQU16 320(R8), Z21
 	VMOVDQU16 384(R8), Z22
 	VMOVDQU16 448(R8), Z23
+
+row512x8:
+	MOVQ   R9, DX
+	MOVQ   R10, CX
+	VPXORQ Z0, Z0, Z0
+	VPXORQ Z1, Z1, Z1
 
 dot512x8:
 	INDEX8
@@ -262,7 +286,10 @@ dot512x8:
 	VADDPS        X1, X0, X0
 	VHADDPS       X0, X0, X0
 	VHADDPS       X0, X0, X0
-	VMOVSS        X0, ret+32(FP)
+	VMOVSS        X0, (DI)
+	ADDQ          $4, DI
+	DECQ          R11
+	JNZ           row512x8
 	VZEROUPPER
 	RET
 

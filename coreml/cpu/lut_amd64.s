@@ -79,8 +79,8 @@ GLOBL lutNibble<>(SB), RODATA|NOPTR, $32
 	VPSHUFB   Y8, Y5, Y13 \
 	VPBLENDVB Y9, Y13, Y12, Y12 \
 	VPSHUFB   Y8, Y6, Y13 \
-	VPSHUFB   Y8, Y7, Y14 \
-	VPBLENDVB Y9, Y14, Y13, Y13 \
+	VPSHUFB   Y8, Y7, Y8 \
+	VPBLENDVB Y9, Y8, Y13, Y13 \
 	VPBLENDVB Y10, Y13, Y12, Y12
 
 // UNPACK4 turns 16 bytes at SI into 32 indices in Y8.
@@ -101,22 +101,20 @@ GLOBL lutNibble<>(SB), RODATA|NOPTR, $32
 // WIDEN joins the bytes in Y11 and Y12 to 32 floats in Y8 to Y11, in order.
 #define WIDEN \
 	VPUNPCKLBW   Y12, Y11, Y13 \
-	VPUNPCKHBW   Y12, Y11, Y14 \
+	VPUNPCKHBW   Y12, Y11, Y12 \
 	VCVTPH2PS    X13, Y8 \
-	VCVTPH2PS    X14, Y9 \
+	VCVTPH2PS    X12, Y9 \
 	VEXTRACTI128 $1, Y13, X13 \
-	VEXTRACTI128 $1, Y14, X14 \
+	VEXTRACTI128 $1, Y12, X12 \
 	VCVTPH2PS    X13, Y10 \
-	VCVTPH2PS    X14, Y11
+	VCVTPH2PS    X12, Y11
 
-// MULADD adds the products of Y8 to Y11 with 32 floats at DX to Y15.
+// MULADD adds the products of Y8 to Y11 with 32 floats at DX to Y14 and Y15.
 #define MULADD \
-	VMULPS      (DX), Y8, Y8 \
-	VMULPS      32(DX), Y9, Y9 \
-	VFMADD231PS 64(DX), Y10, Y8 \
-	VFMADD231PS 96(DX), Y11, Y9 \
-	VADDPS      Y9, Y8, Y8 \
-	VADDPS      Y8, Y15, Y15
+	VFMADD231PS (DX), Y8, Y14 \
+	VFMADD231PS 32(DX), Y9, Y15 \
+	VFMADD231PS 64(DX), Y10, Y14 \
+	VFMADD231PS 96(DX), Y11, Y15
 
 #define TABLES6 \
 	VBROADCASTI128 (R8), Y0 \
@@ -132,16 +130,23 @@ GLOBL lutNibble<>(SB), RODATA|NOPTR, $32
 	VBROADCASTI128 (R8), Y0 \
 	VBROADCASTI128 16(R8), Y4
 
-// func dotLUT6AVX2(idx *byte, table *byte, x *float32, blocks int) float32
-// The sum of 32*blocks weights times x. table holds the low bytes of all
-// entries, then the high bytes.
-TEXT ·dotLUT6AVX2(SB), NOSPLIT, $0-36
-	MOVQ   idx+0(FP), SI
-	MOVQ   table+8(FP), R8
-	MOVQ   x+16(FP), DX
-	MOVQ   blocks+24(FP), CX
-	VXORPS Y15, Y15, Y15
+// func dotLUT6AVX2(y *float32, idx *byte, table *byte, x *float32, blocks, rows int)
+// For each of rows rows, one after the other, the sum of its 32*blocks weights
+// times x. table holds the low bytes of all entries, then the high bytes.
+TEXT ·dotLUT6AVX2(SB), NOSPLIT, $0-48
+	MOVQ y+0(FP), DI
+	MOVQ idx+8(FP), SI
+	MOVQ table+16(FP), R8
+	MOVQ x+24(FP), R9
+	MOVQ blocks+32(FP), R10
+	MOVQ rows+40(FP), R11
 	TABLES6
+
+rowlut6:
+	MOVQ   R9, DX
+	MOVQ   R10, CX
+	VXORPS Y14, Y14, Y14
+	VXORPS Y15, Y15, Y15
 
 dotlut6:
 	UNPACK6
@@ -152,11 +157,15 @@ dotlut6:
 	ADDQ $128, DX
 	DECQ CX
 	JNZ  dotlut6
-	VEXTRACTF128 $1, Y15, X0
-	VADDPS       X0, X15, X0
-	VHADDPS      X0, X0, X0
-	VHADDPS      X0, X0, X0
-	VMOVSS       X0, ret+32(FP)
+	VADDPS       Y14, Y15, Y15
+	VEXTRACTF128 $1, Y15, X8
+	VADDPS       X8, X15, X8
+	VHADDPS      X8, X8, X8
+	VHADDPS      X8, X8, X8
+	VMOVSS       X8, (DI)
+	ADDQ         $4, DI
+	DECQ         R11
+	JNZ          rowlut6
 	VZEROUPPER
 	RET
 
@@ -184,16 +193,23 @@ lookuplut6:
 	VZEROUPPER
 	RET
 
-// func dotLUT4AVX2(idx *byte, table *byte, x *float32, blocks int) float32
-// The sum of 32*blocks weights times x. table holds the low bytes of all
-// entries, then the high bytes.
-TEXT ·dotLUT4AVX2(SB), NOSPLIT, $0-36
-	MOVQ   idx+0(FP), SI
-	MOVQ   table+8(FP), R8
-	MOVQ   x+16(FP), DX
-	MOVQ   blocks+24(FP), CX
-	VXORPS Y15, Y15, Y15
+// func dotLUT4AVX2(y *float32, idx *byte, table *byte, x *float32, blocks, rows int)
+// For each of rows rows, one after the other, the sum of its 32*blocks weights
+// times x. table holds the low bytes of all entries, then the high bytes.
+TEXT ·dotLUT4AVX2(SB), NOSPLIT, $0-48
+	MOVQ y+0(FP), DI
+	MOVQ idx+8(FP), SI
+	MOVQ table+16(FP), R8
+	MOVQ x+24(FP), R9
+	MOVQ blocks+32(FP), R10
+	MOVQ rows+40(FP), R11
 	TABLES4
+
+rowlut4:
+	MOVQ   R9, DX
+	MOVQ   R10, CX
+	VXORPS Y14, Y14, Y14
+	VXORPS Y15, Y15, Y15
 
 dotlut4:
 	UNPACK4
@@ -204,11 +220,15 @@ dotlut4:
 	ADDQ $128, DX
 	DECQ CX
 	JNZ  dotlut4
-	VEXTRACTF128 $1, Y15, X0
-	VADDPS       X0, X15, X0
-	VHADDPS      X0, X0, X0
-	VHADDPS      X0, X0, X0
-	VMOVSS       X0, ret+32(FP)
+	VADDPS       Y14, Y15, Y15
+	VEXTRACTF128 $1, Y15, X8
+	VADDPS       X8, X15, X8
+	VHADDPS      X8, X8, X8
+	VHADDPS      X8, X8, X8
+	VMOVSS       X8, (DI)
+	ADDQ         $4, DI
+	DECQ         R11
+	JNZ          rowlut4
 	VZEROUPPER
 	RET
 

@@ -38,10 +38,10 @@ func cvtInt8AVX2(dst *float32, src *byte, n int)
 func cvtUint8AVX2(dst *float32, src *byte, n int)
 
 //go:noescape
-func dotLUT6AVX2(idx *byte, table *byte, x *float32, blocks int) float32
+func dotLUT6AVX2(y *float32, idx *byte, table *byte, x *float32, blocks, rows int)
 
 //go:noescape
-func dotLUT4AVX2(idx *byte, table *byte, x *float32, blocks int) float32
+func dotLUT4AVX2(y *float32, idx *byte, table *byte, x *float32, blocks, rows int)
 
 //go:noescape
 func lookupLUT6AVX2(dst *float32, idx *byte, table *byte, blocks int)
@@ -50,13 +50,13 @@ func lookupLUT6AVX2(dst *float32, idx *byte, table *byte, blocks int)
 func lookupLUT4AVX2(dst *float32, idx *byte, table *byte, blocks int)
 
 //go:noescape
-func dotLUT6AVX512(idx *byte, table *byte, x *float32, blocks int) float32
+func dotLUT6AVX512(y *float32, idx *byte, table *byte, x *float32, blocks, rows int)
 
 //go:noescape
-func dotLUT4AVX512(idx *byte, table *byte, x *float32, blocks int) float32
+func dotLUT4AVX512(y *float32, idx *byte, table *byte, x *float32, blocks, rows int)
 
 //go:noescape
-func dotLUT8AVX512(idx *byte, table *byte, x *float32, blocks int) float32
+func dotLUT8AVX512(y *float32, idx *byte, table *byte, x *float32, blocks, rows int)
 
 //go:noescape
 func lookupLUT6AVX512(dst *float32, idx *byte, table *byte, blocks int)

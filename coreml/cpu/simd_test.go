@@ -144,6 +144,8 @@ func TestLUTLoops(t *testing.T) {
 				t.Fatal(err)
 			}
 			x := randomFloats(r, tc.cols)
+			all := make([]float32, tc.rows)
+			w.dotRows(all, x, 0, make([]float32, tc.cols))
 			got, buf := make([]float32, tc.cols), make([]float32, tc.cols)
 			for row := range tc.rows {
 				want := make([]float32, tc.cols)
@@ -154,6 +156,7 @@ func TestLUTLoops(t *testing.T) {
 				w.row(got, row)
 				compareBits(t, "row", got, want)
 				near(t, "dotRow", w.dotRow(x, row, buf), dotPortable(want, x), 1e-4)
+				near(t, "dotRows", all[row], dotPortable(want, x), 1e-4)
 			}
 		})
 	}
@@ -215,7 +218,7 @@ func TestProven(t *testing.T) {
 			t.Errorf("the %d-bit loops are not right", n)
 		}
 		bad := *l
-		bad.dot = func(*byte, *byte, *float32, int) float32 { return 0 }
+		bad.dot = func(*float32, *byte, *byte, *float32, int, int) {}
 		if bad.proven(n) {
 			t.Errorf("%d bits: a dot product of 0 passes", n)
 		}

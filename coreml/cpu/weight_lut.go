@@ -28,10 +28,11 @@ type lutWeight struct {
 // lutLoops are vector loops over blocks of 32 indices. A table is the low
 // bytes of its fp16 entries, then the high bytes; or, when plain, the entries.
 type lutLoops struct {
-	bytes  int // of indices in a block
-	reads  int // bytes that the loops read for the last block
-	plain  bool
-	dot    func(idx *byte, table *byte, x *float32, blocks int) float32
+	bytes int // of indices in a block
+	reads int // bytes that the loops read for the last block
+	plain bool
+	// dot multiplies rows of blocks, one after the other in memory, by x.
+	dot    func(y *float32, idx *byte, table *byte, x *float32, blocks, rows int)
 	lookup func(dst *float32, idx *byte, table *byte, blocks int)
 }
 
@@ -147,7 +148,18 @@ func (l *lutLoops) proven(n int) bool {
 			return false
 		}
 	}
-	return l.dot(&idx[0], &bytes[0], &x[0], blocks) == want
+	var sums [2]float32
+	l.dot(&sums[0], &idx[0], &bytes[0], &x[0], blocks, 1)
+	ok := sums[0] == want
+	l.dot(&sums[0], &idx[0], &bytes[0], &x[0], 1, 2) // two rows of one block
+	for r := range sums {
+		want = 0
+		for k := range 32 {
+			want += x[k] * tensor.F16ToF32(table.h[index(idx, n, 32*r+k)])
+		}
+		ok = ok && sums[r] == want
+	}
+	return ok
 }
 
 // blocks returns how many whole blocks of 32 indices, from index first on,
@@ -196,6 +208,27 @@ func (w *lutWeight) row(dst []float32, r int) {
 	}
 }
 
+// dotRows writes the products of rows [r, r+len(y)) and x. Rows that share a
+// table and have no columns left over go to the vector loops together.
+func (w *lutWeight) dotRows(y, x []float32, r int, buf []float32) {
+	whole := w.loops != nil && len(w.groups.segs) == 1 && w.cols%32 == 0 && w.cols > 0
+	for len(y) > 0 {
+		n := 1
+		if whole {
+			n = min(len(y), w.groups.block0-r%w.groups.block0)
+			if src, blocks := w.blocks(r*w.cols, n*w.cols); blocks == n*w.cols/32 {
+				g := w.groups.base(r) + w.groups.segs[0].off
+				w.loops.dot(&y[0], &src[0], &w.halves[g*2*w.size], &x[0], w.cols/32, n)
+				y, r = y[n:], r+n
+				continue
+			}
+			n = 1
+		}
+		y[0] = w.dotRow(x, r, buf)
+		y, r = y[n:], r+n
+	}
+}
+
 // dotRow returns the product of row r and x.
 func (w *lutWeight) dotRow(x []float32, r int, buf []float32) float32 {
 	if w.loops == nil {
@@ -207,7 +240,9 @@ func (w *lutWeight) dotRow(x []float32, r int, buf []float32) float32 {
 	for _, s := range w.groups.segs {
 		g := base + s.off
 		if src, n := w.blocks(r*w.cols+start, s.end-start); n > 0 {
-			sum += w.loops.dot(&src[0], &w.halves[g*2*w.size], &x[start], n)
+			var part float32
+			w.loops.dot(&part, &src[0], &w.halves[g*2*w.size], &x[start], n, 1)
+			sum += part
 			start += 32 * n
 		}
 		if start < s.end {
