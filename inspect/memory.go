@@ -142,31 +142,56 @@ func steps(pt *partView) []*coreml.Function {
 
 func partMemory(pt *partView) PartMemory {
 	m := PartMemory{Part: pt.label(), Role: string(pt.Role), Functions: len(pt.model.Functions)}
-	users := pt.firstUsers()
+	lookUps := map[string]map[string]int{}
+	for name, ix := range pt.programs {
+		lookUps[name] = tables(ix)
+	}
 	step := steps(pt)
 	for _, w := range pt.weights {
 		m.Stored += w.Bytes
 		if w.Elements > 0 {
 			m.Dense += w.Type.DType.ByteSize(w.Elements)
 		}
-		table := strings.HasPrefix(users[w.Functions[0]+"/"+w.Name], "gather")
-		if table {
+		onlyTable := true
+		for _, fn := range w.Functions {
+			if lookUps[fn][w.Name] == 0 {
+				onlyTable = false
+				m.NeuralEngine += engineBytes(w)
+			}
+		}
+		if onlyTable {
 			m.Table += w.Bytes
-		} else {
-			m.NeuralEngine += engineBytes(w) * int64(len(w.Functions))
 		}
 		for _, f := range step {
 			if !slices.Contains(w.Functions, f.Name) {
 				continue
 			}
-			if n := w.Bytes; !table {
-				m.Read += n
-			} else if len(w.Type.Shape) > 0 && w.Type.Shape[0] > 0 {
-				m.Read += n / int64(w.Type.Shape[0])
-			}
+			m.Read += w.Bytes / int64(max(1, lookUps[f.Name][w.Name]))
 		}
 	}
 	return m
+}
+
+// tables lists the weights that nothing but gathers read, with their number
+// of rows. A table that is also the head's matrix is none.
+func tables(ix *program) map[string]int {
+	out, other := map[string]int{}, map[string]bool{}
+	for _, op := range ix.ops {
+		for i := range op.Args {
+			for _, b := range op.Args[i].Bindings {
+				t, ok := ix.typ[b.Ref]
+				if ok && strings.HasPrefix(op.Type, "gather") && op.Args[i].Name == "x" && len(t.Shape) > 0 && t.Shape[0] > 0 {
+					out[b.Ref] = t.Shape[0]
+				} else {
+					other[b.Ref] = true
+				}
+			}
+		}
+	}
+	for name := range other {
+		delete(out, name)
+	}
+	return out
 }
 
 // engineBytes is a weight's size on the Neural Engine: 3-bit indices cost as
