@@ -18,7 +18,8 @@ import (
 
 // RunModels runs real networks whose outputs an outside oracle computed:
 // Silero VAD in all its encodings with its state carried over the calls, its
-// parts, basic-pitch, and small samples. shared is the folder of shared data
+// parts, basic-pitch, small samples, and packages with cond, while_loop and
+// lists. Only Precision and Threads of o are used. shared is the folder of shared data
 // (vectors/models and models below it).
 func RunModels(t *testing.T, b coreml.Backend, o Options, shared string) {
 	m := models{backend: b, opts: o, shared: shared, vectors: filepath.Join(shared, "vectors", "models")}
@@ -26,6 +27,7 @@ func RunModels(t *testing.T, b coreml.Backend, o Options, shared string) {
 	t.Run("silero-parts", m.sileroParts)
 	t.Run("basic-pitch", m.basicPitch)
 	t.Run("small", m.small)
+	t.Run("control_flow", m.controlFlow)
 }
 
 type models struct {
@@ -73,9 +75,13 @@ func (m models) loadFunction(t *testing.T, sample, function string) coreml.Sessi
 	name := sample
 	if entries, err := os.ReadDir(filepath.Join(m.shared, sample)); err == nil && !isModel(sample) {
 		for _, e := range entries {
-			if isModel(e.Name()) {
-				name = path.Join(sample, e.Name())
+			if !isModel(e.Name()) {
+				continue
 			}
+			if name != sample {
+				t.Fatalf("%s holds more than one model", sample)
+			}
+			name = path.Join(sample, e.Name())
 		}
 	}
 	model, err := coreml.Open(t.Context(), fsys, name)
@@ -294,6 +300,40 @@ func (m models) small(t *testing.T) {
 			}
 			if err != nil {
 				t.Error(err)
+			}
+		})
+	}
+}
+
+// controlFlow runs each package several times in one session: branches and
+// iteration counts depend on the inputs.
+func (m models) controlFlow(t *testing.T) {
+	var file struct {
+		Cases []struct {
+			Name, Package string
+			Tolerance     Tolerance
+			Runs          []Step
+		}
+	}
+	m.readJSON(t, "control_flow/control_flow.json", &file)
+	if len(file.Cases) == 0 {
+		t.Fatal("no cases")
+	}
+	for _, c := range file.Cases {
+		t.Run(c.Name, func(t *testing.T) {
+			s := m.load(t, path.Join("vectors/models/control_flow", c.Package))
+			for i, r := range c.Runs {
+				in, err := tensorsOf(r.Inputs)
+				if err != nil {
+					t.Fatal(err)
+				}
+				got, err := s.Predict(t.Context(), in, nil)
+				if err == nil {
+					err = compareAll(got, r.Outputs, c.Tolerance, nil)
+				}
+				if err != nil {
+					t.Errorf("run %d: %v", i, err)
+				}
 			}
 		})
 	}

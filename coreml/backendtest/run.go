@@ -5,7 +5,9 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 	"testing"
 	"testing/fstest"
 
@@ -24,9 +26,13 @@ type Options struct {
 	Ops []string
 	// Skip gives the reason to leave a case out; "" = run it. nil = run all.
 	Skip func(op, name string) string
+	// Report, if not nil, counts how the cases end. It is complete when the
+	// test that was given to Run has ended.
+	Report *Report
 }
 
-// Run executes every case as a subtest op/case.
+// Run executes every case as a subtest op/case. The ops run in parallel, so
+// they end after Run returns, with t.
 func Run(t *testing.T, b coreml.Backend, o Options) {
 	t.Helper()
 	ops, err := Ops()
@@ -54,18 +60,28 @@ func Run(t *testing.T, b coreml.Backend, o Options) {
 			for i := range cases {
 				c := &cases[i]
 				t.Run(c.Name, func(t *testing.T) {
+					defer func() { o.Report.add(op, t) }()
 					if o.Skip != nil {
 						if why := o.Skip(op, c.Name); why != "" {
 							t.Skip(why)
 						}
 					}
 					if err := Check(t.Context(), b, c, o); err != nil {
-						t.Errorf("%v\n%s", err, c.Program)
+						t.Errorf("%s/%s: %v\n%s", op, c.Name, err, numbered(c.Program))
 					}
 				})
 			}
 		})
 	}
+}
+
+// numbered puts line numbers, as errors name them, before the lines.
+func numbered(program string) string {
+	var b strings.Builder
+	for i, line := range strings.Split(strings.TrimSuffix(program, "\n"), "\n") {
+		fmt.Fprintf(&b, "%4d  %s\n", i+1, line)
+	}
+	return b.String()
 }
 
 // Check runs one case and tells what is wrong; nil when nothing is. A case
@@ -85,8 +101,11 @@ func Check(ctx context.Context, b coreml.Backend, c *Case, o Options) error {
 	return nil
 }
 
-// mismatch is a wrong result, as opposed to an error of the backend.
+// mismatch is a wrong result, or a defect of the case, as opposed to an error
+// of the backend. It never makes a case pass that wants an error.
 type mismatch struct{ error }
+
+func (m mismatch) Unwrap() error { return m.error }
 
 func check(ctx context.Context, b coreml.Backend, c *Case, o Options) error {
 	m, err := openCase(ctx, c)
@@ -100,6 +119,9 @@ func check(ctx context.Context, b coreml.Backend, c *Case, o Options) error {
 		return err
 	}
 	for i, s := range c.steps() {
+		if !c.Error && len(s.Outputs)+len(s.StatesAfter) == 0 {
+			return mismatch{fmt.Errorf("call %d: the case expects nothing", i)}
+		}
 		if err := r.step(ctx, c, s); err != nil {
 			return fmt.Errorf("call %d: %w", i, err)
 		}
@@ -112,7 +134,7 @@ func openCase(ctx context.Context, c *Case) (*coreml.Model, error) {
 	if c.Weights != "" {
 		data, err := base64.StdEncoding.DecodeString(c.Weights)
 		if err != nil {
-			return nil, err
+			return nil, mismatch{fmt.Errorf("weights: %w", err)}
 		}
 		fsys["case.mlmodelc/weights/weight.bin"] = &fstest.MapFile{Data: data}
 	}
@@ -179,18 +201,30 @@ func (r *runner) step(ctx context.Context, c *Case, s Step) error {
 	if err != nil {
 		return err
 	}
-	tol := c.tolerance(r.opts.Tight)
-	if err := compareAll(got, s.Outputs, tol, c.UnorderedAxis); err != nil {
+	if c.Error {
+		return nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(got)) {
+		if _, ok := s.Outputs[name]; !ok {
+			return mismatch{fmt.Errorf("got a result %s that the program does not return", name)}
+		}
+	}
+	if err := compareAll(got, s.Outputs, c.tolerance(r.opts.Tight), c.UnorderedAxis); err != nil {
 		return err
 	}
+	if len(s.StatesAfter) == 0 {
+		return nil
+	}
+	if r.state == nil {
+		return mismatch{errors.New("states are expected of a program without states")}
+	}
+	after := map[string]*tensor.Tensor{}
 	for name := range s.StatesAfter {
-		t, err := r.state.Read(name)
-		if err != nil {
+		if after[name], err = r.state.Read(name); err != nil {
 			return err
 		}
-		got[name] = t
 	}
-	return compareAll(got, s.StatesAfter, Tolerance{}, nil)
+	return compareAll(after, s.StatesAfter, Tolerance{}, nil)
 }
 
 func compareAll(got map[string]*tensor.Tensor, want map[string]Array, tol Tolerance, unordered *int) error {
@@ -198,9 +232,9 @@ func compareAll(got map[string]*tensor.Tensor, want map[string]Array, tol Tolera
 	if err != nil {
 		return mismatch{err}
 	}
-	for name, w := range expect {
-		g := got[name]
-		if unordered != nil && g != nil && g.DType == w.DType && slices.Equal(g.Shape, w.Shape) {
+	for _, name := range slices.Sorted(maps.Keys(expect)) {
+		g, w := got[name], expect[name]
+		if unordered != nil && g != nil && g.DType == w.DType && slices.Equal(g.Shape, w.Shape) && g.Check() == nil {
 			g, w = sorted(g, *unordered), sorted(w, *unordered)
 		}
 		if err := Diff(g, w, tol); err != nil {

@@ -5,7 +5,8 @@
 // README tells how each expected value and tolerance came about.
 //
 // Files: vectors.go (the cases), compare.go (when two tensors count as equal),
-// run.go (Run, the ops), models.go (RunModels, real networks).
+// run.go (Run, the ops), report.go (what ran, and how it ended), models.go
+// (RunModels, real networks).
 package backendtest
 
 import (
@@ -13,9 +14,11 @@ import (
 	"bytes"
 	_ "embed"
 	"encoding/base64"
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -101,8 +104,18 @@ func Ops() ([]string, error) {
 	return names, nil
 }
 
-// Cases reads the cases of one op.
+// decoded holds the cases of each op that was asked for: op -> func() ([]Case, error).
+var decoded sync.Map
+
+// Cases returns the cases of one op, decoded when first asked for. The slice
+// is the caller's; the maps in it are shared and must not be changed.
 func Cases(op string) ([]Case, error) {
+	f, _ := decoded.LoadOrStore(op, sync.OnceValues(func() ([]Case, error) { return readCases(op) }))
+	cases, err := f.(func() ([]Case, error))()
+	return slices.Clone(cases), err
+}
+
+func readCases(op string) ([]Case, error) {
 	z, err := archive()
 	if err != nil {
 		return nil, err
@@ -128,16 +141,15 @@ func Cases(op string) ([]Case, error) {
 func (a Array) Tensor() (*tensor.Tensor, error) {
 	switch {
 	case a.Keys != nil:
-		t := &tensor.Tensor{DType: tensor.FP64, Shape: []int{len(a.Values)}, Keys: a.Keys}
-		f := make([]float32, len(a.Values))
+		if len(a.Keys) != len(a.Values) {
+			return nil, fmt.Errorf("dictionary of %d keys and %d values", len(a.Keys), len(a.Values))
+		}
+		t := tensor.New(tensor.FP64, len(a.Values))
+		t.Keys = a.Keys
 		for i, v := range a.Values {
-			f[i] = float32(v)
+			binary.LittleEndian.PutUint64(t.Data[8*i:], math.Float64bits(v))
 		}
-		v, err := tensor.FromFloat32(tensor.FP64, t.Shape, f)
-		if err == nil {
-			t.Data = v.Data
-		}
-		return t, err
+		return t, nil
 	case a.DType == "string":
 		return &tensor.Tensor{DType: tensor.String, Shape: []int{}, Strings: []string{a.Value}}, nil
 	}

@@ -1,0 +1,60 @@
+package cpu_test
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+
+	"github.com/anepkg/anepkg/coreml"
+	"github.com/anepkg/anepkg/coreml/cpu"
+	"github.com/anepkg/anepkg/coreml/tensor"
+)
+
+// TestAllocations: a decode step takes its arrays from memory that earlier
+// steps gave back. What it allocates is bookkeeping: shapes and headers.
+func TestAllocations(t *testing.T) {
+	dir := filepath.Join("..", "..", "runner", "testdata", "packages", "seed-qwen3-lut6", "compiled")
+	names, err := filepath.Glob(filepath.Join(dir, "*chunk*01*.mlmodelc"))
+	if err != nil || len(names) == 0 {
+		t.Fatalf("no chunk in %s: %v", dir, err)
+	}
+	m, err := coreml.Open(t.Context(), os.DirFS(dir), filepath.Base(names[0]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close() //nolint:errcheck // only read from
+	s, err := cpu.New().Load(t.Context(), m, "infer", coreml.LoadOptions{Threads: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close() //nolint:errcheck // only read from
+	state, err := cpu.New().NewState(s.Function().States)
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := map[string]*tensor.Tensor{}
+	for _, f := range s.Function().Inputs {
+		in[f.Name] = tensor.New(f.DType, f.Shape...)
+	}
+	step := func() {
+		if _, err := s.Predict(t.Context(), in, state); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 3 { // fills the arena
+		step()
+	}
+	const steps = 20
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	for range steps {
+		step()
+	}
+	runtime.ReadMemStats(&after)
+	perStep := (after.TotalAlloc - before.TotalAlloc) / steps
+	t.Logf("%d bytes in %d allocations for each step", perStep, (after.Mallocs-before.Mallocs)/steps)
+	if perStep > 128<<10 {
+		t.Errorf("each step allocates %d bytes, want at most %d", perStep, 128<<10)
+	}
+}
