@@ -113,7 +113,7 @@ func (c *Client) fillPlan(p *Plan, files []File) error {
 		p.Bytes += f.Bytes
 		p.Missing += f.Bytes - pf.Have
 	}
-	p.Path = p.root()
+	p.Path = p.Dir
 	if p.Repo.Sub != "" {
 		p.Path = filepath.Join(p.Path, filepath.FromSlash(p.Repo.Sub))
 	}
@@ -122,9 +122,6 @@ func (c *Client) fillPlan(p *Plan, files []File) error {
 	}
 	return nil
 }
-
-// root is the folder of a plan outside the cache.
-func (p *Plan) root() string { return p.Dir }
 
 // look finds out what is there of f, without hashing.
 func (c *Client) look(p *Plan, f File) PlanFile {

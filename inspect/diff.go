@@ -188,14 +188,7 @@ func (r *DiffReport) matchParts(a, b *view) []partPair {
 		return string(p.Container)
 	}
 	var pairs []partPair
-	keys := slices.Collect(maps.Keys(pa))
-	for k := range pb {
-		if pa[k] == nil {
-			keys = append(keys, k)
-		}
-	}
-	slices.Sort(keys)
-	for _, k := range keys {
+	for _, k := range bothNames(slices.Collect(maps.Keys(pa)), slices.Collect(maps.Keys(pb))) {
 		x, y := pa[k], pb[k]
 		if sx, sy := state(x), state(y); sx != sy {
 			r.Parts = append(r.Parts, ValueChange{k, sx, sy})
@@ -231,7 +224,7 @@ func (r *DiffReport) diffFunctions(p partPair) {
 			continue
 		}
 		cx, cy := hx.histogram(), hy.histogram()
-		for _, op := range bothNames(slices.Collect(maps.Keys(cx)), slices.Collect(maps.Keys(cy))) {
+		for _, op := range bothNames(keys(cx), keys(cy)) {
 			if cx[op] != cy[op] {
 				r.Ops = append(r.Ops, OpChange{p.name, name, op, cx[op], cy[op]})
 			}

@@ -21,7 +21,10 @@ func checkKind(p *Pass) {
 	want := "a meta.yaml package, a CoreML-LLM package, or one .mlmodelc or .mlpackage"
 	switch pkg.Kind {
 	case manifest.Unknown:
-		p.Report(diag.Pos{}, "the folder is no package: %s", seen).Compare(seen, want)
+		f := p.Report(diag.Pos{}, "the folder is no package: %s", seen).Compare(seen, want)
+		if dir := nestedPackage(pkg); dir != "" {
+			f.Fix("the package seems to lie in %s: name that folder", dir)
+		}
 	case manifest.NeuralNetwork:
 		p.Report(diag.Pos{}, "the model is a neural network in the form before ML Programs: %s", pkg.Reason).Compare("neural network", "ML Program").
 			Fix("convert the source again with coremltools, convert_to=\"mlprogram\"")
@@ -224,7 +227,7 @@ func checkPointers(p *Pass) {
 			size = fmt.Sprintf("of %d bytes (%s)", f.LFSSize, Bytes(f.LFSSize))
 		}
 		r := p.Report(diag.In(f.Path), "a Git LFS pointer of %d bytes stands in place of the file %s", f.Bytes, size).
-			Compare(f.Bytes, max(f.LFSSize, 0)).Fix("fetch the content: git lfs pull, or anepkg fetch")
+			Compare(f.Bytes, max(f.LFSSize, 0)).Fix("fetch the content: git lfs pull, or anepkg fetch org/name")
 		if !p.needed(f.Path) {
 			r.As(Warning)
 		}

@@ -21,6 +21,9 @@ type partView struct {
 
 	verified bool // found holds what the verifier says
 	found    []verify.Problem
+
+	scannedAll bool // scans holds the float blobs
+	scans      []scanned
 }
 
 // label is the part's name in messages: its path, or the claimed name.

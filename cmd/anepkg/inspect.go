@@ -29,8 +29,33 @@ const layersText = `  Lists the layers in each chunk: their kind, their slot in 
   layer whose cache they share, and how their weights are stored.`
 
 func (t *tool) inspectCommand() *cli.Command {
-	return t.describing("inspect", "show what a package is", inspectText, "anepkg.inspect/1",
+	cmd := t.describing("inspect", "show what a package is", inspectText, "anepkg.inspect/1",
 		func(ctx context.Context, pkg *manifest.Package) (report, error) { return inspect.Inspect(ctx, pkg) })
+	all := cmd.Action
+	cmd.Flags = []cli.Flag{
+		&cli.BoolFlag{Name: "memory", Usage: "estimate instead what it takes at run time, with the formulas"},
+		&cli.IntSliceFlag{Name: "context", Usage: "a context length in `TOKENS` for --memory, besides the package's own"},
+	}
+	cmd.Action = func(c *cli.Context) error {
+		if !c.Bool("memory") {
+			if c.IsSet("context") {
+				return usagef("--context goes with --memory")
+			}
+			return all(c)
+		}
+		return t.withPackage(c, func(ctx context.Context, pkg *manifest.Package) error {
+			r, err := inspect.Memory(ctx, pkg, c.IntSlice("context")...)
+			if err != nil {
+				return err
+			}
+			if t.global.json {
+				t.writeJSON("anepkg.memory/1", r)
+				return nil
+			}
+			return r.WriteText(t.stdout, t.style(t.stdoutTTY).on)
+		})
+	}
+	return cmd
 }
 
 func (t *tool) statesCommand() *cli.Command {

@@ -98,6 +98,8 @@ func (t *tool) commandTable() []*cli.Command {
 		t.checksCommand(),
 		t.statesCommand(),
 		t.layersCommand(),
+		t.weightsCommand(),
+		t.diffCommand(),
 		t.milCommand(),
 		t.opsCommand(),
 		t.tokenizeCommand(),

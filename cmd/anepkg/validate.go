@@ -44,6 +44,7 @@ func (t *tool) validateCommand() *cli.Command {
 			&cli.StringSliceFlag{Name: "skip", Usage: "leave out these checks: `IDS` or families"},
 			&cli.BoolFlag{Name: "fast", Usage: "read no weight data"},
 			&cli.StringSliceFlag{Name: "target", Usage: "raise warnings for these `TARGETS`: " + strings.Join(inspect.Targets(), ", ")},
+			&cli.BoolFlag{Name: "no-suppress", Usage: "ignore the package's " + inspect.SuppressionFile},
 			&cli.StringFlag{Name: "baseline", Usage: "leave out the findings in `FILE`, an earlier output with --json"},
 		},
 		Action: func(c *cli.Context) error {
@@ -60,6 +61,12 @@ func (t *tool) validateCommand() *cli.Command {
 			}
 			return t.withTarget(c, func(tg *target) error {
 				return t.openPackage(c.Context, tg, func(pkg *manifest.Package) error {
+					if !c.Bool("no-suppress") {
+						var err error
+						if opts.Suppress, err = inspect.Suppressions(pkg); err != nil {
+							return err
+						}
+					}
 					report, err := inspect.Validate(c.Context, pkg, opts)
 					if err != nil {
 						return err

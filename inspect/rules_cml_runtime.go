@@ -1,0 +1,353 @@
+package inspect
+
+import (
+	"io"
+	"io/fs"
+	"math"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/anepkg/anepkg/coreml"
+	"github.com/anepkg/anepkg/coreml/diag"
+	"github.com/anepkg/anepkg/coreml/mil"
+	"github.com/anepkg/anepkg/coreml/tensor"
+	"github.com/anepkg/anepkg/manifest"
+)
+
+// checkScaleFactors: scales that follow from the sizes.
+func checkScaleFactors(p *Pass) {
+	h, pld := p.facts.hidden.n, 0
+	if n, ok := p.pkg.Params.Int("hidden_size"); ok && h == 0 {
+		h = n
+	}
+	if n, ok := p.pkg.Params.Int("per_layer_dim"); ok {
+		pld = n
+	}
+	for _, c := range []struct {
+		key  string
+		want float64
+		why  string
+	}{
+		{"embed_scale", math.Sqrt(float64(h)), "sqrt(hidden_size)"},
+		{"per_layer_embed_scale", math.Sqrt(float64(pld)), "sqrt(per_layer_dim)"},
+		{"per_layer_model_projection_scale", 1 / math.Sqrt(float64(h)), "1/sqrt(hidden_size)"},
+	} {
+		prm := p.pkg.Params.Get(c.key)
+		got, ok := floatOf(prm)
+		if !ok || c.want == 0 || math.IsInf(c.want, 0) || !strings.HasPrefix(p.pkg.Architecture, "gemma") {
+			continue
+		}
+		if math.Abs(got-c.want) > c.want/1000 {
+			p.Report(prm.Pos, "%s is %g, want %s = %g", c.key, got, c.why, c.want).Compare(got, c.want).Fix("write %g", c.want)
+		}
+	}
+}
+
+func floatOf(p *manifest.Param) (float64, bool) {
+	if p == nil {
+		return 0, false
+	}
+	switch v := p.Value.(type) {
+	case int:
+		return float64(v), true
+	case float64:
+		return v, true
+	}
+	return 0, false
+}
+
+// checkPrefillSets: every chunk has the same batch functions.
+func checkPrefillSets(p *Pass) {
+	var first *partView
+	var want []string
+	sets := false
+	for _, pt := range p.of(manifest.Chunk) {
+		var got []string
+		for _, n := range functionNames(pt.model) {
+			if strings.HasPrefix(n, "prefill_b") || strings.HasPrefix(n, "verify_q") {
+				got = append(got, n)
+			}
+		}
+		got = sorted(got)
+		sets = sets || len(got) > 0
+		if first == nil {
+			first, want = pt, got
+			continue
+		}
+		if !slices.Equal(got, want) {
+			p.Report(diag.In(pt.model.ProgramFile), "%s has the functions %v, %s has %v: the runtime uses only those that all chunks have, or stops", pt.label(), got, first.label(), want).Compare(got, want).
+				Also(diag.In(first.model.ProgramFile)).Fix("convert all chunks with the same batch sizes")
+		}
+	}
+	if !sets {
+		p.Skip("no chunk has batch functions")
+	}
+}
+
+// checkStaleChunks: files of another layout that change what is loaded.
+func checkStaleChunks(p *Pass) {
+	has := func(name string) string {
+		for _, f := range p.pkg.Files {
+			for _, suffix := range []string{".mlmodelc", ".mlpackage"} {
+				if strings.HasPrefix(f.Path, name+suffix+"/") {
+					return name + suffix
+				}
+			}
+		}
+		return ""
+	}
+	for _, c := range []struct{ a, b, why string }{
+		{"model", "chunk_1", "the runtime then loads model alone"},
+		{"model", "chunk1", "the runtime then loads model alone"},
+		{"chunk2_3way", "chunk4", "the three-chunk set wins over the four-chunk set"},
+	} {
+		if x, y := has(c.a), has(c.b); x != "" && y != "" && (c.a == "model" || has("chunk3_3way") != "") {
+			p.Report(diag.In(y), "%s and %s are both there: %s", x, y, c.why).Compare(y, "one layout").Also(diag.In(x)).Fix("delete the files of the other layout")
+		}
+	}
+	if x, y := has("chunk2_3way"), has("chunk3_3way"); (x == "") != (y == "") {
+		p.Report(diag.In(x+y), "of chunk2_3way and chunk3_3way only one is there: the runtime falls back to four chunks").Compare(x+y, "both").Fix("fetch the other one")
+	}
+}
+
+// checkRoPEQuantized: position tables inside the graph that were compressed
+// with the weights.
+func checkRoPEQuantized(p *Pass) {
+	for _, pt := range p.usable() {
+		n := 0
+		var first *Weight
+		for _, w := range pt.weights {
+			name := strings.ToLower(w.Name)
+			if w.Kind != "dense" && len(w.Type.Shape) >= 2 && (strings.HasPrefix(name, "cos_") || strings.HasPrefix(name, "sin_") || strings.Contains(name, "_cos_") || strings.Contains(name, "_sin_") || strings.Contains(name, "rotary")) {
+				if n++; first == nil {
+					first = w
+				}
+			}
+		}
+		if n > 0 {
+			p.Report(pt.position(first.Op.Pos), "%s of positions in %s %s compressed with the weights (%s, %d bits): errors of 0.10 with 4 bits and 0.005 with 8 were measured in the angles", plural(n, "table"), pt.label(), isAre(n), first.Kind, first.Bits).
+				Compare(first.Kind, "dense").Fix("leave the cos and sin tables out of the compression (op_name_configs)")
+		}
+	}
+}
+
+// checkWindowed: sliding layers whose masks the runtime or the program gets
+// wrong past the window.
+func checkWindowed(p *Pass) {
+	w := p.facts.window.n
+	if n, ok := p.pkg.Params.Int("sliding_window"); ok && n > 0 {
+		w = n
+	}
+	c := p.facts.context
+	if w == 0 {
+		p.Skip("no sliding window")
+		return
+	}
+	for _, pt := range p.usable() {
+		for _, f := range pt.model.Functions {
+			at := fact(pt, f, "", 1).pos
+			switch {
+			case p.pkg.Layout == manifest.KVIO && strings.HasPrefix(f.Name, "verify_q"):
+				p.Report(at, "%s of %s: the runtime's sliding mask lets early draft tokens see later ones (cosine 0.61, a wrong token, measured)", f.Name, pt.label()).On(coremlLLM).
+					Compare("not causal", "causal").Fix("decode token by token, or use a causal mask while position + K <= %d", w)
+				return
+			case p.pkg.Layout == manifest.StatefulChunks && strings.HasPrefix(f.Name, "prefill_b"):
+				t, err := strconv.Atoi(strings.TrimPrefix(f.Name, "prefill_b"))
+				if err == nil && t > 1 && w%t == 0 && c.n > w {
+					p.Report(at, "%s: past position %d the runtime keeps feeding batches of %d, whose tokens then see later ones (cosine 0.86 to 0.95 measured): its test position%%%d+%d<=%d never stops it", f.Name, w, t, w, t, w).On(coremlLLM).
+						Compare(w%t, "a rest").Fix("feed tokens from position %d on one at a time", w)
+					return
+				}
+			case p.pkg.Layout == manifest.KVIO && pt.Role == manifest.PrefillOf:
+				if n := sequenceLength(pt, f).n; n > w {
+					p.Report(at, "prefill of %d tokens is longer than the window of %d, and has one causal mask: sliding layers see past their window", n, w).On(coremlLLM).Compare(n, w)
+					return
+				}
+			}
+		}
+	}
+	if mono := p.of(manifest.Mono); len(mono) > 0 && c.n > w && strings.HasPrefix(p.pkg.Architecture, "gemma3") && p.pkg.Kind == manifest.CoreMLLLM {
+		p.Report(c.pos, "the context %d is longer than the window %d, and the program has one causal mask for all layers: sliding layers see past their window", c.n, w).Compare(c.n, w).Fix("keep the text below %d tokens", w)
+	}
+}
+
+// checkSideValues reads the beginnings of CoreML-LLM's side files: scales are
+// positive and finite, position tables begin with an angle of zero.
+func checkSideValues(p *Pass) {
+	some := false
+	for _, f := range p.pkg.Files {
+		base := path.Base(f.Path)
+		if f.Status != manifest.FileOK {
+			continue
+		}
+		switch {
+		case strings.HasSuffix(base, "_scales.bin"):
+			some = true
+			p.sideScales(f.Path)
+		case strings.HasSuffix(base, ".npy") && (strings.HasPrefix(base, "cos_") || strings.HasPrefix(base, "sin_")):
+			some = true
+			p.firstAngles(f.Path, strings.HasPrefix(base, "cos_"))
+		case base == "per_layer_norm_weight.bin":
+			some = true
+			if n, ok := p.pkg.Params.Int("per_layer_dim"); ok && n > 0 && f.Bytes == int64(2*n) {
+				p.Report(diag.In(f.Path), "%d bytes hold %d fp16 numbers; the runtime reads float32", f.Bytes, n).Compare(f.Bytes, 4*n).Fix("write the weights as float32")
+			}
+		}
+	}
+	if !some {
+		p.Skip("no side files")
+	}
+}
+
+// maxSideRead bounds what is read of a side file.
+const maxSideRead = 64 << 20
+
+func (p *Pass) readSide(name string, limit int64) []byte {
+	f, err := p.pkg.FS.Open(name)
+	if err != nil {
+		p.Skip("%s cannot be read", name)
+		return nil
+	}
+	defer func(f fs.File) { _ = f.Close() }(f)
+	data, err := io.ReadAll(io.LimitReader(f, limit))
+	if err != nil {
+		p.Skip("%s cannot be read", name)
+	}
+	return data
+}
+
+func (p *Pass) sideScales(name string) {
+	data := p.readSide(name, maxSideRead)
+	for i := 0; i+1 < len(data); i += 2 {
+		v := tensor.F16ToF32(uint16(data[i]) | uint16(data[i+1])<<8)
+		if v > 0 && !math.IsInf(float64(v), 0) {
+			continue
+		}
+		f := p.Report(diag.AtOffset(name, int64(i)), "scale %d is %g, want a positive number", i/2, v).Compare(v, "> 0").Fix("make the table again")
+		if v == 0 {
+			f.As(Note) // rows of zeros, such as unused ids
+			f.Message = "scale " + strconv.Itoa(i/2) + " is zero: the row is empty"
+		}
+		f.Got = strconv.FormatFloat(float64(v), 'g', -1, 32)
+		return
+	}
+}
+
+// firstAngles checks row 0 of a table, whose angle is zero.
+func (p *Pass) firstAngles(name string, cosine bool) {
+	t, err := tensor.ReadNPYHeader(strings.NewReader(string(p.readSide(name, 1<<12))))
+	if err != nil {
+		p.Report(diag.In(name), "not a NumPy file of numbers: %v", err).Compare("not readable", "an fp16 table")
+		return
+	}
+	if t.DType != tensor.FP16 || len(t.Shape) < 2 {
+		p.Report(diag.In(name), "the table is %s %s; the runtime reads two dimensions of fp16", t.DType.Long(), tensor.ShapeString(t.Shape)).Compare(t.DType.Long(), "float16")
+		return
+	}
+	width := t.Shape[len(t.Shape)-1]
+	if width <= 0 || width > 1<<16 {
+		return
+	}
+	data := p.readSide(name, int64(128+2*width))
+	if len(data) < 128+2*width {
+		return
+	}
+	want := float32(0)
+	if cosine {
+		want = 1
+	}
+	for i := range width {
+		v := tensor.F16ToF32(uint16(data[128+2*i]) | uint16(data[129+2*i])<<8)
+		if v != want {
+			p.Report(diag.AtOffset(name, int64(128+2*i)), "element %d of row 0 is %g, want %g: position 0 has the angle 0", i, v, want).Compare(v, want).Fix("make the table again")
+			return
+		}
+	}
+}
+
+// checkConvPad: LFM2's convolution state.
+func checkConvPad(p *Pass) {
+	pad, ok := p.pkg.Params.Int("lfm2_conv_l_pad")
+	prm := p.pkg.Params.Get("lfm2_conv_l_pad")
+	some := false
+	for _, pt := range p.of(manifest.Mono, manifest.Chunk) {
+		for _, f := range pt.model.Functions {
+			in := f.Input("conv_state_in")
+			if in == nil || len(in.Shape) == 0 {
+				continue
+			}
+			some = true
+			last := in.Shape[len(in.Shape)-1]
+			switch {
+			case !ok:
+				p.Report(fact(pt, f, in.Name, 1).pos, "lfm2_conv_l_pad is not given: the runtime takes 16, the program has %d", last).On(coremlLLM).Compare("absent", last).Fix("write lfm2_conv_l_pad: %d", last)
+			case last > 0 && pad != last:
+				p.Report(prm.Pos, "lfm2_conv_l_pad is %d, conv_state_in has %d", pad, last).As(Error).Compare(pad, last).Fix("write %d", last)
+			}
+		}
+	}
+	if !some {
+		p.Skip("no convolution state as input")
+	}
+}
+
+// checkShiftedCache: a state that is shifted by slice and concat.
+func checkShiftedCache(p *Pass) {
+	for _, s := range p.sites(func(_ *partView, ix *program, op *mil.Op) (string, bool) {
+		if op.Type != "write_state" {
+			return "", false
+		}
+		d := ix.defs[ref(op, "data")]
+		if d == nil || d.Type != "concat" {
+			return "", false
+		}
+		for _, b := range d.Operand("values") {
+			if st := ix.sliceOfState(b.Ref); st != "" && st == ref(op, "input") {
+				return st, true
+			}
+		}
+		return "", false
+	}) {
+		p.Report(s.pos(), "function %s of %s writes the state %s as a concat of its own slice and new rows: reported to fail to load with error -14 for large models", s.fn, s.pt.label(), s.note).Compare("concat", "slice_update").
+			Fix("write the new rows with slice_update")
+	}
+}
+
+// checkStateCount: several states in one function.
+func checkStateCount(p *Pass) {
+	if p.pkg.Kind != manifest.CoreMLLLM {
+		p.Skip("seed packages with three states are measured to work")
+		return
+	}
+	for _, pt := range p.usable() {
+		for _, f := range pt.model.Functions {
+			if n := len(f.States); n >= 3 {
+				p.Report(fact(pt, f, f.States[0].Name, 1).pos, "function %s of %s has %d states; three and more are reported to fail on iPhones", f.Name, pt.label(), n).On("ios18", "ios26").Compare(n, "1 or 2").
+					Fix("join states of equal type into one")
+				return
+			}
+		}
+	}
+}
+
+// multiBatchStates: several functions, batches and states on iPhones.
+func checkMultiBatchStates(p *Pass) {
+	if p.pkg.Kind != manifest.CoreMLLLM {
+		p.Skip("reported for CoreML-LLM packages")
+		return
+	}
+	for _, pt := range p.usable() {
+		if len(pt.model.Functions) < 2 {
+			continue
+		}
+		i := slices.IndexFunc(pt.model.Functions, func(f *coreml.Function) bool { return len(f.States) >= 2 && sequenceLength(pt, f).n > 1 })
+		if i >= 0 {
+			f := pt.model.Functions[i]
+			p.Report(fact(pt, f, f.States[0].Name, 1).pos, "function %s of %s takes batches, has %d states and is one of %d functions: reported as ANECCompile FAILED 11 on iPhones", f.Name, pt.label(), len(f.States), len(pt.model.Functions)).
+				On("ios18", "ios26").Compare(len(pt.model.Functions), 1).Fix("ship the batch function as a model of its own")
+			return
+		}
+	}
+}

@@ -1,0 +1,394 @@
+package inspect
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/anepkg/anepkg/coreml/blob"
+	"github.com/anepkg/anepkg/coreml/diag"
+	"github.com/anepkg/anepkg/coreml/mil"
+	"github.com/anepkg/anepkg/coreml/tensor"
+	"github.com/anepkg/anepkg/manifest"
+)
+
+// checkAlignment: records lie at multiples of 64.
+func checkAlignment(p *Pass) {
+	p.eachWeightFile(func(w *weightFile, _ *manifest.File) {
+		n := 0
+		for i, u := range w.uses {
+			if u.ref.Offset%blob.Alignment == 0 && u.ref.Offset >= blob.HeaderSize || i > 0 && w.uses[i-1].ref.Offset == u.ref.Offset {
+				continue
+			}
+			if n++; n <= maxRecordFindings {
+				p.Report(blobPos(w.part, u), "the blob at offset %d does not begin at a multiple of %d after the header", u.ref.Offset, blob.Alignment).Compare(u.ref.Offset, blob.Align(int64(min(u.ref.Offset, 1<<60)))).
+					Fix("convert the part again; the program was edited or damaged")
+			}
+		}
+	})
+}
+
+// checkGaps: bytes between blobs that no constant reads.
+func checkGaps(p *Pass) {
+	p.eachWeightFile(func(w *weightFile, f *manifest.File) {
+		if f == nil || f.Status != manifest.FileOK {
+			p.Skip("a weight file is missing or a stub")
+			return
+		}
+		end, gaps, lost, first := int64(blob.HeaderSize), 0, int64(0), int64(0)
+		for _, u := range w.uses {
+			n := u.payload()
+			if n < 0 || u.ref.Offset > 1<<60 {
+				return
+			}
+			if at := int64(u.ref.Offset); at > end {
+				if gaps++; gaps == 1 {
+					first = end
+				}
+				lost += at - end
+			}
+			end = max(end, blob.Align(int64(u.ref.Offset)+blob.HeaderSize+n))
+		}
+		if gaps > 0 {
+			p.Report(diag.AtOffset(w.name, first), "%s in %s of the file are read by no constant", Bytes(lost), plural(gaps, "place")).Compare(lost, 0).
+				Fix("convert again; weights of removed layers or functions were left in the file")
+		}
+	})
+}
+
+// tally counts what is unusual in the numbers of a blob.
+type tally struct {
+	nan, inf, negInf, zero, subnormal, n int
+}
+
+// tallyFloats looks at every element of a float blob. Four fp16 numbers are
+// looked at in one step.
+func tallyFloats(d tensor.DType, data []byte) tally {
+	var t tally
+	le := binary.LittleEndian
+	switch d {
+	case tensor.FP16:
+		t.n = len(data) / 2
+		for len(data) >= 8 {
+			x := le.Uint64(data)
+			if ordinaryF16(x) {
+				data = data[8:]
+				continue
+			}
+			for k := range 4 {
+				t.half(uint16(x >> (16 * k)))
+			}
+			data = data[8:]
+		}
+		for ; len(data) >= 2; data = data[2:] {
+			t.half(le.Uint16(data))
+		}
+	case tensor.FP32:
+		t.n = len(data) / 4
+		for ; len(data) >= 4; data = data[4:] {
+			bits := le.Uint32(data)
+			exp, frac := bits>>23&0xff, bits&0x7fffff
+			t.count(exp == 0xff, exp == 0, frac != 0, bits>>31 != 0)
+		}
+	}
+	return t
+}
+
+// ordinaryF16 reports whether all four fp16 numbers in x have an exponent
+// that is neither all zeros nor all ones.
+func ordinaryF16(x uint64) bool {
+	const exp, low = 0x7c007c007c007c00, 0x0400040004000400
+	e := x & exp
+	top := e + low // a full exponent carries into its sign bit
+	if top&0x8000800080008000 != 0 {
+		return false
+	}
+	below := (e | 0x8000800080008000) - low // an empty one borrows from it
+	return below&0x8000800080008000 == 0x8000800080008000
+}
+
+func (t *tally) half(h uint16) {
+	exp, frac := h>>10&0x1f, h&0x3ff
+	t.count(exp == 0x1f, exp == 0, frac != 0, h>>15 != 0)
+}
+
+func (t *tally) count(full, empty, frac, negative bool) {
+	switch {
+	case full && frac:
+		t.nan++
+	case full && negative:
+		t.negInf++
+	case full:
+		t.inf++
+	case empty && frac:
+		t.subnormal++
+	case empty:
+		t.zero++
+	}
+}
+
+// scanned is a float blob with its tally.
+type scanned struct {
+	blobUse
+	operand string
+	tally
+}
+
+// scan tallies the float blobs of the part's weight files once each.
+func (v *view) scan(pt *partView) []scanned {
+	if pt.scannedAll {
+		return pt.scans
+	}
+	pt.scannedAll = true
+	for _, w := range weightFiles(pt) {
+		f := v.pkg.File(w.name)
+		if w.name == "" || f == nil || f.Status != manifest.FileOK {
+			continue
+		}
+		last := uint64(math.MaxUint64)
+		for _, u := range w.uses {
+			if d := u.value.Type.DType; u.ref.Offset == last || d != tensor.FP16 && d != tensor.FP32 {
+				continue
+			}
+			last = u.ref.Offset
+			data, err := pt.model.Weights.Data(u.ref)
+			if err != nil {
+				continue // the rules of records report it
+			}
+			pt.scans = append(pt.scans, scanned{u, operandOf(u), tallyFloats(u.value.Type.DType, data)})
+		}
+	}
+	return pt.scans
+}
+
+// operandOf names the operand of its op that a blob is.
+func operandOf(u blobUse) string {
+	for i := range u.op.Args {
+		for _, b := range u.op.Args[i].Bindings {
+			if b.Value == u.value {
+				return u.op.Args[i].Name
+			}
+		}
+	}
+	for i := range u.op.Attrs {
+		if u.op.Attrs[i].Value == u.value {
+			return u.op.Attrs[i].Name
+		}
+	}
+	return ""
+}
+
+// what names a blob in messages.
+func (s *scanned) what() string {
+	name := s.op.Name()
+	if len(s.op.Outputs) > 0 {
+		name = s.op.Outputs[0].Name
+	}
+	if s.operand == "" || s.operand == "val" {
+		return name
+	}
+	return s.operand + " of " + name
+}
+
+// eachScan calls fn for the float blobs of every part in use.
+func (p *Pass) eachScan(fn func(pt *partView, s *scanned)) {
+	some := false
+	for _, pt := range p.usable() {
+		all := p.scan(pt)
+		for i := range all {
+			some = true
+			fn(pt, &all[i])
+		}
+	}
+	if !some {
+		p.Skip("no weight file with float data can be read")
+	}
+}
+
+// checkFinite: NaN anywhere, and infinities other than the -inf of a mask.
+func checkFinite(p *Pass) {
+	n := map[*partView]int{}
+	p.eachScan(func(pt *partView, s *scanned) {
+		inf := s.inf
+		if s.op.Type != "const" {
+			inf += s.negInf
+		}
+		if s.nan+inf == 0 {
+			return
+		}
+		if n[pt]++; n[pt] > maxRecordFindings {
+			return
+		}
+		f := p.Report(blobPos(pt, s.blobUse), "%s has %s and %s infinities in %d elements", s.what(), plural(s.nan, "NaN"), fmt.Sprint(inf), s.n).Compare(s.nan+inf, 0).
+			Fix("convert the part again; a damaged checkpoint or a division by zero in the quantizer makes them")
+		if s.nan == 0 && s.op.Type == "const" {
+			f.As(Warning)
+		}
+	})
+}
+
+// checkZeros: whole matrices, tables or scales of zeros.
+func checkZeros(p *Pass) {
+	n := map[*partView]int{}
+	p.eachScan(func(pt *partView, s *scanned) {
+		if s.zero != s.n || s.n < 2 || s.op.Type == "const" && longAxes(s.value.Type.Shape) < 2 {
+			return // a bias of zeros is common
+		}
+		if n[pt]++; n[pt] <= maxRecordFindings {
+			p.Report(blobPos(pt, s.blobUse), "%s is zero in all %d elements", s.what(), s.n).Compare("all zero", "weights").
+				Fix("convert the part again; the checkpoint's tensor may not have been loaded")
+		}
+	})
+}
+
+func longAxes(shape []int) int {
+	n := 0
+	for _, d := range shape {
+		if d > 1 {
+			n++
+		}
+	}
+	return n
+}
+
+// checkZeroScales: single zero scales, which divide by zero when made.
+func checkZeroScales(p *Pass) {
+	n := map[*partView]int{}
+	p.eachScan(func(pt *partView, s *scanned) {
+		if s.operand != "scale" || s.zero == 0 || s.zero == s.n {
+			return
+		}
+		if n[pt]++; n[pt] <= maxRecordFindings {
+			p.Report(blobPos(pt, s.blobUse), "%d of %d scales of %s are zero: the rows they scale are lost", s.zero, s.n, s.op.Outputs[0].Name).Compare(s.zero, 0)
+		}
+	})
+}
+
+// checkSubnormal: palettes and scales below fp16's normal range.
+func checkSubnormal(p *Pass) {
+	count := map[*partView]int{}
+	first := map[*partView]*scanned{}
+	p.eachScan(func(pt *partView, s *scanned) {
+		if s.op.Type == "const" || s.value.Type.DType != tensor.FP16 || s.subnormal == 0 || 2*s.subnormal < s.n {
+			return
+		}
+		if count[pt]++; first[pt] == nil {
+			first[pt] = s
+		}
+	})
+	for _, pt := range p.usable() {
+		if s := first[pt]; s != nil {
+			p.Report(blobPos(pt, s.blobUse), "%s of %s with mostly subnormal fp16 values, first %s (%d of %d): the Neural Engine takes them for zero", plural(count[pt], "table or scale"), pt.label(), s.what(), s.subnormal, s.n).
+				On("ane").Compare(s.subnormal, 0).Fix("scale the weight up and its result down")
+		}
+	}
+}
+
+// checkPalettes: tables that repeat entries waste their bits.
+func checkPalettes(p *Pass) {
+	some := false
+	for _, pt := range p.usable() {
+		tables, poor := 0, 0
+		var first *mil.Op
+		for _, u := range lutUses(pt) {
+			f := p.pkg.File(resolveBlob(pt, u.ref.Path))
+			if f == nil || f.Status != manifest.FileOK {
+				continue
+			}
+			data, err := pt.model.Weights.Data(u.ref)
+			if err != nil {
+				continue
+			}
+			some = true
+			n, bad := repeated(u.value.Type, data)
+			tables += n
+			if poor += bad; bad > 0 && first == nil {
+				first = u.op
+			}
+		}
+		if poor > 0 {
+			p.Report(pt.position(first.Pos), "%d of %d tables of %s use at most half of their entries (first: %s)", poor, tables, pt.label(), first.Outputs[0].Name).Compare(poor, 0).
+				Fix("fewer bits, or larger groups, store the same values in less room")
+		}
+	}
+	if !some {
+		p.Skip("no palette can be read")
+	}
+}
+
+// lutUses are the tables of ios18 palettes, each blob once.
+func lutUses(pt *partView) []blobUse {
+	seen := map[weightKey]bool{}
+	var out []blobUse
+	for _, fn := range pt.model.Program.Functions {
+		for _, u := range blobUses(fn) {
+			key := weightKey{u.ref.Path, u.ref.Offset}
+			if u.op.Type == "constexpr_lut_to_dense" && operandOf(u) == "lut" && !seen[key] {
+				seen[key] = true
+				out = append(out, u)
+			}
+		}
+	}
+	return out
+}
+
+// repeated counts the tables of a lut [groups..., entries, vector] and those
+// with at most half as many different entries.
+func repeated(t mil.Type, data []byte) (tables, poor int) {
+	size, entries, width := t.DType.Bits()/8, 0, 0
+	if n := len(t.Shape); n >= 3 {
+		entries, width = t.Shape[n-2], t.Shape[n-1]*size
+	} else if n == 1 {
+		entries, width = t.Shape[0], size
+	}
+	if entries < 4 || width <= 0 || size == 0 {
+		return 0, 0
+	}
+	for ; len(data) >= entries*width; data = data[entries*width:] {
+		tables++
+		distinct := map[string]bool{}
+		for i := range entries {
+			distinct[string(data[i*width:(i+1)*width])] = true
+		}
+		if 2*len(distinct) <= entries {
+			poor++
+		}
+	}
+	return tables, poor
+}
+
+// checkSharing: functions of one model that keep weights of their own.
+func checkSharing(p *Pass) {
+	for _, pt := range p.usable() {
+		if len(pt.model.Functions) < 2 {
+			continue
+		}
+		byFn := map[string]int64{}
+		shared := map[string]int64{}
+		var total int64
+		for _, w := range pt.weights {
+			total += w.Bytes
+			for _, f := range w.Functions {
+				byFn[f] += w.Bytes
+				if len(w.Functions) > 1 {
+					shared[f] += w.Bytes
+				}
+			}
+		}
+		var alone []string
+		var lost int64
+		for _, f := range pt.model.Functions {
+			if n := byFn[f.Name]; n > 1<<16 && shared[f.Name] < n/2 {
+				alone = append(alone, f.Name)
+				lost += n - shared[f.Name]
+			}
+		}
+		if len(alone) > 1 {
+			slices.Sort(alone)
+			p.Report(diag.In(pt.model.ProgramFile), "functions %s of %s share less than half of their weights: %s of %s are stored for one function only", strings.Join(alone, " and "), pt.label(), Bytes(lost), Bytes(total)).
+				Compare(lost, 0).Fix("combine the functions with coremltools' save_multifunction, which stores equal weights once")
+		}
+	}
+}
