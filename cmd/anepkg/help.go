@@ -70,9 +70,9 @@ func (t *tool) printFlags(flags []cli.Flag) {
 				long += ", " + dashed(n)
 			}
 		}
-		placeholder, usage := unquoteUsage(flagUsage(f))
-		if placeholder != "" {
-			long += " " + placeholder
+		value, usage := unquoteUsage(flagUsage(f))
+		if value != "" {
+			long += " " + value
 		}
 		if d := flagDefault(f); d != "" {
 			usage += fmt.Sprintf(" (default %s)", d)
@@ -84,7 +84,7 @@ func (t *tool) printFlags(flags []cli.Flag) {
 
 // unquoteUsage takes the value's name out of a usage text, where it stands in
 // back quotes.
-func unquoteUsage(usage string) (placeholder, text string) {
+func unquoteUsage(usage string) (value, text string) {
 	before, rest, ok := strings.Cut(usage, "`")
 	if !ok {
 		return "", usage

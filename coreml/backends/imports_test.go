@@ -51,7 +51,7 @@ var layers = []layer{
 	{"runner/tokenizer", []string{"runner/tokenizer", "coreml/diag"}},
 	{"runner/chattmpl", []string{"runner/chattmpl", "coreml/diag"}},
 	{"runner", []string{"runner", "manifest", "=coreml", "coreml/mil", "coreml/blob", "coreml/mlmodelc", "coreml/mlpackage", "coreml/tensor", "coreml/diag"}},
-	{"fetch", []string{"fetch", "coreml/diag"}},
+	{"fetch", []string{"fetch", "manifest", "=coreml", "coreml/mil", "coreml/blob", "coreml/mlmodelc", "coreml/mlpackage", "coreml/tensor", "coreml/diag"}},
 	{"cmd", []string{"cmd", "inspect", "fetch", "runner", "manifest", "=coreml", "coreml/backends", "coreml/mil", "coreml/blob", "coreml/mlmodelc", "coreml/mlpackage", "coreml/tensor", "coreml/diag"}},
 }
 
@@ -127,7 +127,8 @@ func TestViolationsAreSeen(t *testing.T) {
 		{"manifest", "inspect", true},
 		{"runner", "coreml/backends", true},
 		{"runner", "coreml", false},
-		{"fetch", "manifest", true},
+		{"fetch", "inspect", true},
+		{"fetch", "runner", true},
 		{"cmd/anepkg", "coreml/backends", false},
 		{"cmd/anepkg", "coreml/cpu", true},
 		{"strings2", "coreml", true},
