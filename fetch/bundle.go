@@ -71,7 +71,10 @@ func ReadBundle(fsys fs.FS) (*Bundle, error) {
 		}
 		b := &Bundle{File: e.Name(), FormatVersion: *m.FormatVersion, ModelName: m.ModelName, ModelID: m.ModelID, MinAppVersion: m.MinAppVersion, Files: m.Files}
 		b.Root = path.Clean(strings.Trim(m.Root, "/"))
-		return b, b.check()
+		if err := b.check(); err != nil {
+			return nil, err
+		}
+		return b, nil
 	}
 	return nil, diag.Errorf(diag.In("."), diag.NotFound, "no manifest of an .anemllpkg bundle at the top of the folder")
 }

@@ -58,6 +58,10 @@ func repoFolder(r Ref) string {
 
 func (rc repoCache) blob(d Digest) string { return filepath.Join(rc.dir, "blobs", string(d)) }
 
+// tmp is the folder for temporary names: what a killed process leaves there
+// no reader takes for a file or a reference, and Prune removes it.
+func (rc repoCache) tmp() string { return filepath.Join(rc.dir, "blobs") }
+
 func (rc repoCache) lockPath(d Digest) string {
 	return filepath.Join(rc.root, ".locks", filepath.Base(rc.dir), string(d)+".lock")
 }
@@ -86,23 +90,15 @@ func (rc repoCache) writeRef(rev, commit string) error {
 	if old, ok := rc.commit(rev); ok && old == commit {
 		return nil
 	}
-	return writeAtomic(filepath.Join(rc.dir, "refs", filepath.FromSlash(rev)), []byte(commit))
+	return writeAtomic(rc.tmp(), filepath.Join(rc.dir, "refs", filepath.FromSlash(rev)), []byte(commit))
 }
 
-// noteAbsent notes that the hub has no such file; absent reads the note. Both
-// are only hints: trouble with them is no error.
+// noteAbsent notes that the hub has no such file, for huggingface_hub, which
+// then does not ask. It is only a hint: trouble is no error.
 func (rc repoCache) noteAbsent(commit, name string) {
 	if rc.dir != "" {
-		_ = writeAtomic(rc.absentPath(commit, name), nil)
+		_ = writeAtomic(rc.tmp(), rc.absentPath(commit, name), nil)
 	}
-}
-
-func (rc repoCache) absent(commit, name string) bool {
-	if rc.dir == "" {
-		return false
-	}
-	info, err := os.Stat(rc.absentPath(commit, name))
-	return err == nil && info.Mode().IsRegular()
 }
 
 func (rc repoCache) absentPath(commit, name string) string {
@@ -177,7 +173,7 @@ func (rc repoCache) writeTree(commit string, files []File) {
 		t.Files[f.Path] = e
 	}
 	if data, err := json.MarshalIndent(t, "", " "); err == nil {
-		_ = writeAtomic(rc.treePath(commit), data)
+		_ = writeAtomic(rc.tmp(), rc.treePath(commit), data)
 	}
 }
 
@@ -210,13 +206,15 @@ func (rc repoCache) snapshotFiles(commit string) []File {
 	return files
 }
 
-// writeAtomic writes a small file under another name and renames it.
-func writeAtomic(name string, data []byte) error {
-	dir := filepath.Dir(name)
-	if err := os.MkdirAll(dir, 0o777); err != nil {
-		return ioErr(dir, err)
+// writeAtomic writes a small file under a temporary name in the folder tmp and
+// renames it.
+func writeAtomic(tmp, name string, data []byte) error {
+	for _, dir := range []string{tmp, filepath.Dir(name)} {
+		if err := makeDirs(dir); err != nil {
+			return ioErr(dir, err)
+		}
 	}
-	f, err := createTemp(dir)
+	f, err := createTemp(tmp)
 	if err != nil {
 		return ioErr(name, err)
 	}
@@ -235,20 +233,20 @@ func writeAtomic(name string, data []byte) error {
 // umask leaves, unlike os.CreateTemp.
 func createTemp(dir string) (*os.File, error) {
 	for try := 0; ; try++ {
-		f, err := os.OpenFile(filepath.Join(dir, tmpName()), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
+		f, err := openFile(filepath.Join(dir, tmpName()), os.O_RDWR|os.O_CREATE|os.O_EXCL)
 		if !errors.Is(err, fs.ErrExist) || try > 100 {
 			return f, err
 		}
 	}
 }
 
-func tmpName() string { return fmt.Sprintf("%s%016x", tmpPrefix, rand.Uint64()) }
+func tmpName() string { return fmt.Sprintf("%s%016x", tmpPrefix, rand.Uint64()) } //nolint:gosec // unlike others, not secret
 
 // replace renames, and on Windows first makes an old file removable.
 func replace(from, to string) error {
 	err := os.Rename(from, to)
 	if err != nil && runtime.GOOS == "windows" {
-		_ = os.Chmod(to, 0o666)
+		_ = os.Chmod(to, 0o666) //nolint:gosec // only the read-only flag counts there
 		err = os.Rename(from, to)
 	}
 	return err

@@ -59,8 +59,9 @@ type CachedSnapshot struct {
 }
 
 type cachedBlob struct {
-	name string
-	size int64
+	name     string
+	size     int64
+	modified time.Time
 }
 
 // cachedEntry is a name in a snapshot; blob is "" for a file of its own.
@@ -156,6 +157,9 @@ func (r *CachedRepo) scanRefs() {
 
 func (s *CachedSnapshot) scan(used map[string]bool) error {
 	return filepath.WalkDir(s.Dir, func(p string, d fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil // gone meanwhile
+		}
 		if err != nil {
 			return ioErr(p, err)
 		}
@@ -193,12 +197,13 @@ func (r *CachedRepo) scanBlobs(used map[string]bool) error {
 		if err != nil || e.IsDir() {
 			continue // gone meanwhile
 		}
+		modified := info.ModTime()
 		if info.Mode()&fs.ModeSymlink != 0 { // huggingface_hub can share blobs through links
 			if to, err := os.Stat(filepath.Join(r.Dir, "blobs", e.Name())); err == nil {
 				info = to
 			}
 		}
-		b := cachedBlob{name: e.Name(), size: info.Size()}
+		b := cachedBlob{name: e.Name(), size: info.Size(), modified: modified}
 		r.blobs = append(r.blobs, b)
 		r.Bytes += b.size
 		switch {

@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
+	"time"
 
 	"github.com/anepkg/anepkg/coreml/diag"
 )
@@ -83,6 +85,10 @@ func (ca *Cache) Prune(ctx context.Context, opts PruneOptions) (*Removal, error)
 	return out, nil
 }
 
+// tmpAge is how old a temporary name must be to count as left behind: it has
+// no lock, and lives for moments.
+const tmpAge = time.Hour
+
 // remover deletes inside one repository.
 type remover struct {
 	ca       *Cache
@@ -99,7 +105,7 @@ func (rm *remover) all() error {
 	if err := rm.tree(rm.repo.Dir); err != nil {
 		return err
 	}
-	if _, err := os.Stat(locks); err == nil {
+	if isDir(locks) {
 		return rm.tree(locks)
 	}
 	return nil
@@ -141,6 +147,9 @@ func (rm *remover) snapshots(ctx context.Context, gone func(CachedSnapshot) bool
 		if used[b.name] || isPartialName(b.name) && !rm.partials {
 			continue
 		}
+		if strings.HasPrefix(b.name, tmpPrefix) && time.Since(b.modified) < tmpAge {
+			continue
+		}
 		if err := rm.blob(b); err != nil {
 			return err
 		}
@@ -163,11 +172,9 @@ func (rm *remover) snapshot(s CachedSnapshot) error {
 			}
 		}
 	}
-	for _, dir := range []string{filepath.Join(rm.repo.Dir, ".no_exist", s.Commit)} {
-		if _, err := os.Stat(dir); err == nil {
-			if err := rm.tree(dir); err != nil {
-				return err
-			}
+	if absent := filepath.Join(rm.repo.Dir, ".no_exist", s.Commit); isDir(absent) {
+		if err := rm.tree(absent); err != nil {
+			return err
 		}
 	}
 	if tree := filepath.Join(rm.repo.Dir, "trees", s.Commit+".json"); !rm.dryRun {
@@ -190,7 +197,7 @@ func (rm *remover) blob(b cachedBlob) error {
 	}
 	if ok && !rm.dryRun {
 		rc := repoCache{root: rm.ca.dir, dir: rm.repo.Dir}
-		if err := os.MkdirAll(filepath.Dir(rc.lockPath(digest)), 0o777); err != nil {
+		if err := makeDirs(filepath.Dir(rc.lockPath(digest))); err != nil {
 			return ioErr(name, err)
 		}
 		lock, err := tryLock(rc.lockPath(digest))
@@ -226,4 +233,9 @@ func (rm *remover) named(blob string) bool {
 		}
 	}
 	return false
+}
+
+func isDir(name string) bool {
+	info, err := os.Stat(name)
+	return err == nil && info.IsDir()
 }

@@ -36,14 +36,13 @@ func New(cfg Config) (*Client, error) {
 	rt := cfg.Transport
 	if rt == nil {
 		rt = &http.Transport{
-			Proxy:                 cfg.Proxy,
-			DisableCompression:    true,
-			ForceAttemptHTTP2:     true,
-			MaxIdleConnsPerHost:   cfg.Jobs + 4,
-			IdleConnTimeout:       60 * time.Second,
-			TLSHandshakeTimeout:   cfg.MetaTimeout,
-			ResponseHeaderTimeout: cfg.MetaTimeout,
-			ReadBufferSize:        64 << 10,
+			Proxy:               cfg.Proxy,
+			DisableCompression:  true,
+			ForceAttemptHTTP2:   true,
+			MaxIdleConnsPerHost: cfg.Jobs + 4,
+			IdleConnTimeout:     60 * time.Second,
+			TLSHandshakeTimeout: cfg.MetaTimeout,
+			ReadBufferSize:      64 << 10,
 		}
 	}
 	return &Client{cfg: cfg, base: base, http: &http.Client{
@@ -145,7 +144,7 @@ func (c *Client) roundTrip(ctx context.Context, method string, u *url.URL, h htt
 	}
 	timer := time.AfterFunc(c.cfg.MetaTimeout, func() { cancel(errSilent) })
 	c.requests.Add(1)
-	resp, err := c.http.Do(req) //nolint:bodyclose // guardedBody closes it
+	resp, err := c.http.Do(req)
 	if err != nil {
 		timer.Stop()
 		if cause := context.Cause(ctx); errors.Is(cause, errSilent) {
@@ -155,7 +154,7 @@ func (c *Client) roundTrip(ctx context.Context, method string, u *url.URL, h htt
 		return nil, nil, withoutURL(err)
 	}
 	timer.Stop()
-	return resp, &guardedBody{rc: resp.Body, ctx: ctx, cancel: cancel, timer: timer, limit: c.cfg.StallTimeout, count: &c.received}, nil
+	return resp, &guardedBody{rc: resp.Body, cause: func() error { return context.Cause(ctx) }, cancel: cancel, timer: timer, limit: c.cfg.StallTimeout, count: &c.received}, nil
 }
 
 // withoutURL takes the address out of an error of net/http: it may be signed.

@@ -122,7 +122,7 @@ func sleep(ctx context.Context, d time.Duration) error {
 // jitter spreads d over 75 to 125 %, so that many clients do not return at
 // the same moment.
 func jitter(d time.Duration) time.Duration {
-	return d*3/4 + rand.N(d/2+1)
+	return d*3/4 + rand.N(d/2+1) //nolint:gosec // nothing secret
 }
 
 // redactURL removes the user, password and query of an address: signed

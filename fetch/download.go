@@ -2,8 +2,6 @@ package fetch
 
 import (
 	"context"
-	"errors"
-	"os"
 	"path/filepath"
 	"sync"
 	"time"
@@ -89,7 +87,7 @@ func (d *download) check() error {
 	if dir == "" {
 		dir = d.c.cfg.CacheDir
 	}
-	if err := os.MkdirAll(dir, 0o777); err != nil {
+	if err := makeDirs(dir); err != nil {
 		return ioErr(dir, err)
 	}
 	for _, f := range d.plan.Files {
@@ -199,7 +197,8 @@ func (d *download) intoCache(ctx context.Context, f File) (FileResult, int64, er
 	rc := d.c.cacheOf(d.plan.Repo.Ref)
 	pointer := rc.file(d.plan.Repo.Commit, f.Path)
 	if isWhole(pointer, f.Bytes) {
-		return reused(f, pointer)
+		res, err := reused(f, pointer)
+		return res, 0, err
 	}
 	lock, err := takeLock(ctx, rc.lockPath(f.Digest))
 	if err != nil {
@@ -207,7 +206,8 @@ func (d *download) intoCache(ctx context.Context, f File) (FileResult, int64, er
 	}
 	defer lock.release()
 	if isWhole(pointer, f.Bytes) {
-		return reused(f, pointer)
+		res, err := reused(f, pointer)
+		return res, 0, err
 	}
 	p := placer{links: !d.c.cfg.DisableSymlinks}
 	blob := rc.blob(f.Digest)
@@ -215,10 +215,11 @@ func (d *download) intoCache(ctx context.Context, f File) (FileResult, int64, er
 		if err := p.place(blob, pointer, false); err != nil {
 			return FileResult{}, 0, err
 		}
-		return reused(f, pointer)
+		res, err := reused(f, pointer)
+		return res, 0, err
 	}
 	partial := blob + partialSuffix
-	if err := os.MkdirAll(filepath.Dir(partial), 0o777); err != nil {
+	if err := makeDirs(filepath.Dir(partial)); err != nil {
 		return FileResult{}, 0, ioErr(partial, err)
 	}
 	t, err := d.c.transfer(ctx, d.plan.Repo, f, partial, func(have int64) { d.report(f, have) })
@@ -237,22 +238,22 @@ func (d *download) intoCache(ctx context.Context, f File) (FileResult, int64, er
 
 // reused is the result for a file that was there. Its SHA-256 is known, or
 // the file is small and is hashed now.
-func reused(f File, local string) (FileResult, int64, error) {
+func reused(f File, local string) (FileResult, error) {
 	res := FileResult{Path: f.Path, Bytes: f.Bytes, Digest: f.Digest, Status: Reused}
 	if f.Digest.IsSHA256() {
 		res.SHA256 = string(f.Digest)
-		return res, 0, nil
+		return res, nil
 	}
 	h, err := hashFile(context.Background(), local, f)
 	if err != nil {
-		return res, 0, err
+		return res, err
 	}
 	if f.Digest != "" && !h.ok() {
-		return res, 0, fail(diag.IO, ErrDigest, "%s is not what the hub names: its hash is %s, want %s", local, h.got(), f.Digest).
+		return res, fail(diag.IO, ErrDigest, "%s is not what the hub names: its hash is %s, want %s", local, h.got(), f.Digest).
 			WithHint("run the command again with --repair")
 	}
 	res.SHA256 = h.sha256()
-	return res, 0, nil
+	return res, nil
 }
 
 func (t transferred) result(f File) FileResult {
@@ -262,6 +263,3 @@ func (t transferred) result(f File) FileResult {
 	}
 	return res
 }
-
-// errIsCancel reports that err only says that the user gave up.
-func errIsCancel(err error) bool { return errors.Is(err, context.Canceled) }

@@ -56,15 +56,15 @@ func (d localDir) current(f File) bool {
 func (d localDir) record(commit string, f File) error {
 	base := filepath.Join(d.root, filepath.FromSlash(localMeta))
 	if _, err := os.Stat(filepath.Join(base, "CACHEDIR.TAG")); err != nil {
-		if err := writeAtomic(filepath.Join(base, "CACHEDIR.TAG"), []byte(cacheTag)); err != nil {
+		if err := writeAtomic(base, filepath.Join(base, "CACHEDIR.TAG"), []byte(cacheTag)); err != nil {
 			return err
 		}
-		if err := writeAtomic(filepath.Join(base, ".gitignore"), []byte("*\n")); err != nil {
+		if err := writeAtomic(base, filepath.Join(base, ".gitignore"), []byte("*\n")); err != nil {
 			return err
 		}
 	}
 	stamp := float64(time.Now().UnixNano()) / 1e9
-	return writeAtomic(d.meta(f.Path), fmt.Appendf(nil, "%s\n%s\n%f\n", commit, f.Digest, stamp))
+	return writeAtomic(filepath.Dir(d.meta(f.Path)), d.meta(f.Path), fmt.Appendf(nil, "%s\n%s\n%f\n", commit, f.Digest, stamp))
 }
 
 // intoDir puts f into the plain folder of the plan.
@@ -77,7 +77,8 @@ func (d *download) intoDir(ctx context.Context, f File) (FileResult, int64, erro
 	}
 	defer lock.release()
 	if dir.current(f) {
-		return reused(f, dst)
+		res, err := reused(f, dst)
+		return res, 0, err
 	}
 	commit := d.plan.Repo.Commit
 	if isWhole(dst, f.Bytes) {
@@ -92,7 +93,7 @@ func (d *download) intoDir(ctx context.Context, f File) (FileResult, int64, erro
 	}
 	partial := dir.partial(f)
 	for _, p := range []string{partial, dst} {
-		if err := os.MkdirAll(filepath.Dir(p), 0o777); err != nil {
+		if err := makeDirs(filepath.Dir(p)); err != nil {
 			return FileResult{}, 0, ioErr(p, err)
 		}
 	}
@@ -112,7 +113,7 @@ func (d *download) intoDir(ctx context.Context, f File) (FileResult, int64, erro
 func (d *download) copyOrTransfer(ctx context.Context, f File, partial string) (FileResult, int64, error) {
 	rc := d.c.cacheOf(d.plan.Repo.Ref)
 	if rc.dir != "" && isWhole(rc.blob(f.Digest), f.Bytes) {
-		if err := copyFile(rc.blob(f.Digest), partial); err == nil {
+		if err := copyFile(filepath.Dir(partial), rc.blob(f.Digest), partial); err == nil {
 			if h, err := hashFile(ctx, partial, f); err == nil && h.ok() {
 				return FileResult{Path: f.Path, Bytes: f.Bytes, Digest: f.Digest, SHA256: h.sha256(), Status: Reused}, 0, nil
 			}

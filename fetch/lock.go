@@ -27,7 +27,7 @@ type fileLock struct{ f *os.File }
 // system without locks it returns a lock that holds nothing: content is safe
 // without, only work may be done twice.
 func takeLock(ctx context.Context, path string) (*fileLock, error) {
-	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+	if err := makeDirs(filepath.Dir(path)); err != nil {
 		return nil, ioErr(path, err)
 	}
 	for {
@@ -53,7 +53,7 @@ var (
 
 // tryLock takes the lock, or returns errLocked at once.
 func tryLock(path string) (*fileLock, error) {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o664)
+	f, err := openFile(path, os.O_RDWR|os.O_CREATE)
 	if err != nil {
 		return nil, err
 	}

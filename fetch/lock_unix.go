@@ -34,5 +34,5 @@ func freeSpace(dir string) (int64, error) {
 	if err := unix.Statfs(dir, &st); err != nil {
 		return 0, err
 	}
-	return int64(st.Bavail) * int64(st.Bsize), nil //nolint:unconvert,gosec // types differ between systems
+	return int64(st.Bavail) * int64(st.Bsize), nil //nolint:unconvert // types differ between systems
 }

@@ -15,7 +15,7 @@ type placer struct{ links bool }
 
 func (p placer) place(blob, pointer string, isNew bool) error {
 	dir := filepath.Dir(pointer)
-	if err := os.MkdirAll(dir, 0o777); err != nil {
+	if err := makeDirs(dir); err != nil {
 		return ioErr(dir, err)
 	}
 	if p.links {
@@ -30,18 +30,19 @@ func (p placer) place(blob, pointer string, isNew bool) error {
 			return nil
 		}
 	}
-	return copyFile(blob, pointer)
+	return copyFile(filepath.Dir(blob), blob, pointer)
 }
 
-// link makes the link under another name first: an existing pointer is
-// replaced in one step.
+// link makes the link under a temporary name beside the blob first: an
+// existing pointer is replaced in one step, and a process that is killed
+// leaves nothing in the snapshot.
 func link(blob, pointer string) error {
 	dir := filepath.Dir(pointer)
 	target, err := filepath.Rel(dir, blob)
 	if err != nil {
 		return err
 	}
-	tmp := filepath.Join(dir, tmpName())
+	tmp := filepath.Join(filepath.Dir(blob), tmpName())
 	if err := os.Symlink(target, tmp); err != nil {
 		return err
 	}
@@ -51,14 +52,14 @@ func link(blob, pointer string) error {
 	return nil
 }
 
-// copyFile copies through a temporary name.
-func copyFile(from, to string) error {
+// copyFile copies through a temporary name in the folder tmp.
+func copyFile(tmp, from, to string) error {
 	src, err := os.Open(from)
 	if err != nil {
 		return ioErr(from, err)
 	}
 	defer func() { _ = src.Close() }()
-	dst, err := createTemp(filepath.Dir(to))
+	dst, err := createTemp(tmp)
 	if err != nil {
 		return ioErr(to, err)
 	}
@@ -72,3 +73,12 @@ func copyFile(from, to string) error {
 	}
 	return nil
 }
+
+// Folders and files of the cache get the permissions that the user's umask
+// leaves, so that a group can share one cache, as with huggingface_hub.
+
+func makeDirs(dir string) error { return os.MkdirAll(dir, 0o777) } //nolint:gosec // the umask decides
+
+func makeDir(dir string) error { return os.Mkdir(dir, 0o777) } //nolint:gosec // the umask decides
+
+func openFile(name string, flag int) (*os.File, error) { return os.OpenFile(name, flag, 0o666) } //nolint:gosec // the umask decides

@@ -22,7 +22,7 @@ func (c *Client) follow(ctx context.Context, k call) (*answer, error) {
 	auth := sameOrigin(u, c.base)
 	var hub http.Header
 	for range maxRedirects {
-		resp, body, err := c.roundTrip(ctx, k.method, u, k.header, auth)
+		resp, body, err := c.roundTrip(ctx, k.method, u, k.header, auth) //nolint:bodyclose // answer.close does it
 		if err != nil {
 			return nil, err
 		}

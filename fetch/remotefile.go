@@ -19,6 +19,7 @@ const (
 	wholeLater  = 128 << 20 // files up to this come whole at the second look; not weights
 	readAhead   = 4 << 20   // for one who reads a large file from front to back
 	maxKept     = 8 << 20   // small ranges kept per file
+	maxPieces   = 1 << 14   // their number
 	keepBelow   = 64 << 10  // larger ranges are not kept
 	maxSkip     = 8 << 20   // skipped when a server ignores ranges
 	maxInMemory = 1 << 30
@@ -168,7 +169,7 @@ func (n *node) find(off, size int64) []byte {
 
 // keep keeps a range unless it is large or there are too many.
 func (n *node) keep(off int64, data []byte) {
-	if len(data) > keepBelow || n.kept+len(data) > maxKept {
+	if len(data) > keepBelow || n.kept+len(data) > maxKept || len(n.pieces) >= maxPieces {
 		return
 	}
 	i := sort.Search(len(n.pieces), func(i int) bool { return n.pieces[i].off > off })
@@ -224,7 +225,7 @@ func (n *node) rangeOnce(ctx context.Context, p []byte, off int64) error {
 		if _, err := io.CopyN(io.Discard, a.body, off); err != nil {
 			return &brokenError{kind: ErrTruncated, msg: "the transfer was cut short"}
 		}
-	} else if first, _, total, ok := parseContentRange(a.Header.Get("Content-Range")); !ok || first != off || total >= 0 && total != n.file.Bytes {
+	} else if first, total, ok := parseContentRange(a.Header.Get("Content-Range")); !ok || first != off || total >= 0 && total != n.file.Bytes {
 		return &brokenError{kind: ErrChanged, msg: "the server answers with another range than asked for"}
 	}
 	if _, err := io.ReadFull(a.body, p); err != nil {

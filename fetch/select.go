@@ -36,7 +36,7 @@ type Selection struct {
 func (c *Client) choose(ctx context.Context, p *Plan, files []File, sel Selection) ([]File, error) {
 	for _, pat := range slices.Concat(sel.Include, sel.Exclude) {
 		if !validPattern(pat) {
-			return nil, diag.Errorf(diag.Pos{}, diag.Usage, "pattern %q is malformed", pat)
+			return nil, diag.Errorf(diag.Pos{}, diag.Usage, "pattern %q is malformed", pat).WithHint("want a file name in which * stands for anything")
 		}
 	}
 	switch sel.Container {

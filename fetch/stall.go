@@ -14,7 +14,7 @@ var errSilent = errors.New("the server went silent")
 // guardedBody ends a read that brings no byte for limit, and counts.
 type guardedBody struct {
 	rc     io.ReadCloser
-	ctx    context.Context
+	cause  func() error // why the request was cancelled
 	cancel context.CancelCauseFunc
 	timer  *time.Timer
 	limit  time.Duration
@@ -28,8 +28,8 @@ func (b *guardedBody) Read(p []byte) (int, error) {
 	b.timer.Stop()
 	b.own += int64(n)
 	b.count.Add(int64(n))
-	if err != nil && err != io.EOF {
-		if cause := context.Cause(b.ctx); cause != nil {
+	if err != nil && !errors.Is(err, io.EOF) {
+		if cause := b.cause(); cause != nil {
 			err = cause
 		}
 	}

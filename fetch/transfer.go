@@ -112,7 +112,7 @@ type sink struct {
 
 // open opens or creates the partial and hashes what it holds.
 func (s *sink) open(ctx context.Context, name string) error {
-	file, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o666)
+	file, err := openFile(name, os.O_RDWR|os.O_CREATE)
 	if err != nil {
 		return ioErr(name, err)
 	}
@@ -178,7 +178,7 @@ func (s *sink) accept(a *answer) error {
 }
 
 func (s *sink) acceptRange(v string) error {
-	first, _, total, ok := parseContentRange(v)
+	first, total, ok := parseContentRange(v)
 	if ok && first == s.size && (total < 0 || total == s.f.Bytes) {
 		return nil
 	}
@@ -190,12 +190,12 @@ func (s *sink) acceptRange(v string) error {
 }
 
 // parseContentRange reads "bytes FIRST-LAST/TOTAL"; total is -1 for "*".
-func parseContentRange(v string) (first, last, total int64, ok bool) {
+func parseContentRange(v string) (first, total int64, ok bool) {
 	v, found := strings.CutPrefix(v, "bytes ")
 	span, all, cut := strings.Cut(v, "/")
 	a, b, dash := strings.Cut(span, "-")
 	if !found || !cut || !dash {
-		return 0, 0, 0, false
+		return 0, 0, false
 	}
 	first, err1 := strconv.ParseInt(a, 10, 64)
 	last, err2 := strconv.ParseInt(b, 10, 64)
@@ -205,7 +205,7 @@ func parseContentRange(v string) (first, last, total int64, ok bool) {
 		total, err3 = strconv.ParseInt(all, 10, 64)
 	}
 	ok = err1 == nil && err2 == nil && err3 == nil && first >= 0 && last >= first && (total < 0 || last < total)
-	return first, last, total, ok
+	return first, total, ok
 }
 
 // copy keeps the body. More bytes than announced by the listing are an error.

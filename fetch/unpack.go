@@ -77,7 +77,7 @@ func (c *Client) Unpack(ctx context.Context, archive, dir string) error {
 		return err
 	}
 	parent := filepath.Dir(dir)
-	if err := os.MkdirAll(parent, 0o777); err != nil {
+	if err := makeDirs(parent); err != nil {
 		return ioErr(parent, err)
 	}
 	if free, err := c.cfg.FreeSpace(parent); err == nil && free < u.bytes {
@@ -148,11 +148,11 @@ func (u *unpacker) list(entries []*zip.File) error {
 			return u.bad(diag.Unsupported, "%s is encrypted", quoteName(name))
 		case f.Method != zip.Store && f.Method != zip.Deflate:
 			return u.bad(diag.Unsupported, "%s is compressed with method %d; supported are 0 (stored) and 8 (deflate)", quoteName(name), f.Method)
-		case f.UncompressedSize64 > maxZipBytes:
-			return u.bad(diag.TooLarge, "%s unpacks to %d bytes, at most %d are accepted", quoteName(name), f.UncompressedSize64, int64(maxZipBytes))
+		case f.UncompressedSize64 > maxZipBytes || f.CompressedSize64 > maxZipBytes:
+			return u.bad(diag.TooLarge, "%s unpacks from %d to %d bytes, at most %d are accepted", quoteName(name), f.CompressedSize64, f.UncompressedSize64, int64(maxZipBytes))
 		}
 		packed += f.CompressedSize64
-		if u.bytes += int64(f.UncompressedSize64); u.bytes > maxZipBytes { //nolint:gosec // bounded above
+		if u.bytes += int64(f.UncompressedSize64); u.bytes > maxZipBytes {
 			return u.bad(diag.TooLarge, "unpacks to more than %d bytes", int64(maxZipBytes))
 		}
 		u.names, u.files = append(u.names, name), append(u.files, f)
@@ -162,7 +162,7 @@ func (u *unpacker) list(entries []*zip.File) error {
 	}
 	// Entries that share their data are how small archives unpack to
 	// anything: together they claim more than the archive holds.
-	if info, err := os.Stat(u.archive); err != nil || packed > uint64(info.Size()) { //nolint:gosec // a size is not negative
+	if info, err := os.Stat(u.archive); err != nil || packed > uint64(info.Size()) {
 		return u.bad(diag.Malformed, "its entries claim %d packed bytes, more than the archive has", packed)
 	}
 	u.stripTop()
@@ -192,7 +192,7 @@ func isMacExtra(name string) bool {
 }
 
 func (u *unpacker) write(ctx context.Context, dir string) error {
-	if err := os.Mkdir(dir, 0o777); err != nil {
+	if err := makeDir(dir); err != nil {
 		return ioErr(dir, err)
 	}
 	for i, f := range u.files {
@@ -206,7 +206,7 @@ func (u *unpacker) write(ctx context.Context, dir string) error {
 // one unpacks a file and checks its size and CRC-32 against the directory of
 // the archive.
 func (u *unpacker) one(ctx context.Context, f *zip.File, name, dst string) error {
-	if err := os.MkdirAll(filepath.Dir(dst), 0o777); err != nil {
+	if err := makeDirs(filepath.Dir(dst)); err != nil {
 		return ioErr(dst, err)
 	}
 	src, err := f.Open()
@@ -214,13 +214,13 @@ func (u *unpacker) one(ctx context.Context, f *zip.File, name, dst string) error
 		return u.bad(diag.Malformed, "%s: %w", quoteName(name), err)
 	}
 	defer func() { _ = src.Close() }()
-	out, err := os.OpenFile(dst, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	out, err := openFile(dst, os.O_WRONLY|os.O_CREATE|os.O_EXCL)
 	if err != nil {
 		return ioErr(dst, err)
 	}
 	w := &fileWriter{f: out}
 	// One byte more than announced is enough to notice that there is more.
-	n, err := copyContext(ctx, w, io.LimitReader(src, int64(f.UncompressedSize64)+1)) //nolint:gosec // bounded in list
+	n, err := copyContext(ctx, w, io.LimitReader(src, int64(f.UncompressedSize64)+1))
 	switch {
 	case w.err != nil:
 		err = ioErr(dst, w.err)
@@ -228,7 +228,7 @@ func (u *unpacker) one(ctx context.Context, f *zip.File, name, dst string) error
 		err = ctx.Err()
 	case err != nil:
 		err = u.bad(diag.Malformed, "%s: %w", quoteName(name), err)
-	case n != int64(f.UncompressedSize64): //nolint:gosec // bounded in list
+	case n != int64(f.UncompressedSize64):
 		err = u.bad(diag.Malformed, "%s unpacks to %d bytes, the archive announces %d", quoteName(name), n, f.UncompressedSize64)
 	default:
 		err = ioErr(dst, out.Sync())

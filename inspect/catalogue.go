@@ -46,6 +46,20 @@ Fix: write the name of the file that is there.`},
 	{ID: "PKG012", Title: "compiled model was renamed", Since: first, Severity: Note, Check: checkRenamed, Doc: `generatedClassName in metadata.json is made from the name that the model was compiled under. Another folder name shows that it was renamed, perhaps to pass for another chunk.`},
 	{ID: "PKG013", Title: "side file is missing or has the wrong size", Since: first, Severity: Error, For: cmlKind, Check: checkSideFiles, Doc: `CoreML-LLM's runtime maps embedding tables, scales and RoPE tables without checking their size: a short file is read past its end, a missing RoPE table silently becomes rows of zeros. The exact sizes follow from vocab_size, hidden_size, num_layers and per_layer_dim (coreml-llm.md 3.9).
 Fix: fetch the file again, or correct model_config.json.`},
+	{ID: "PKG014", Title: "side file holds wrong values", Since: first, Severity: Error, For: cmlKind, Needs: NeedsWeights, Check: checkSideValues, Doc: `Scales of the embedding tables must be positive and finite, the RoPE tables two-dimensional fp16 whose first row has the angle 0 (cos 1, sin 0), and per_layer_norm_weight.bin float32 (coreml-llm.md A8 to A10). The runtime maps the files without a look.
+Fix: make the file again with the converter.`},
+	{ID: "PKG015", Title: "file names collide", Since: first, Severity: Error, Check: checkCollisions, Doc: `Two paths differ only in upper and lower case, or in the Unicode form of their letters (NFC, NFD). The file systems of macOS and Windows hold one of them only, and a download silently overwrites the other.
+Fix: rename or delete one of them.`},
+	{ID: "PKG016", Title: "model path has unusual characters", Since: first, Severity: Warning, Check: checkOddPaths, Doc: `Core ML's compiler and several loaders handle paths as C strings and URLs: characters outside ASCII, and those that Windows refuses, have made them fail.
+Fix: use letters, digits, - and _.`},
+	{ID: "PKG017", Title: "files of file managers and download tools", Since: first, Severity: Note, Check: checkJunk, Doc: `.DS_Store, ._* (AppleDouble), Thumbs.db, .etag and download metadata belong to no package. They cost downloads, and tell about the machine that made the package.
+Fix: delete them before publishing.`},
+	{ID: "PKG018", Title: "symbolic link cannot be used", Since: first, Severity: Warning, Check: checkLinks, Doc: `A link that leads to nothing, in a circle, or into a folder that it lies in makes copying and uploading fail; one that leads out of the package is left behind (note). Links into the blobs of huggingface_hub's cache are right.
+Fix: replace the link by the file.`},
+	{ID: "PKG019", Title: "the two forms of a part differ", Since: first, Severity: Warning, For: anyModel, Needs: NeedsPrograms, Check: checkAlternatives, Doc: `A part is there as .mlmodelc and as .mlpackage, and the two have different functions, shapes or ops. Which one a runtime takes then decides what it computes.
+Fix: delete the one that is not meant.`},
+	{ID: "PKG020", Title: "files of two layouts", Since: first, Severity: Warning, For: cmlKind, Check: checkStaleChunks, Doc: `CoreML-LLM picks its loader by the files that are there: model wins over chunk_1, the three-chunk set over the four-chunk set, and half of a three-chunk set is ignored (coreml-llm.md A2, A19, A24).
+Fix: delete the files of the layout that is not meant.`},
 }
 
 var cfgRules = []Rule{
@@ -79,6 +93,14 @@ Fix: write the program's number.`},
 	{ID: "CFG026", Title: "per_layer_inputs or shared layers are wrong", Since: first, Severity: Error, For: metaKinds, Needs: NeedsPrograms | NeedsConfig, Check: checkPerLayerInputs, Doc: `Gemma 4 chunks take per_layer_inputs of the width that the embeddings model gives. kv_shared_layers maps a layer to an earlier one whose keys and values it reads.`},
 	{ID: "CFG030", Title: "model_config.json is missing or incomplete", Since: first, Severity: Error, For: cmlKind, Check: checkModelConfig, Doc: `Every default of CoreML-LLM's reader is that of Gemma 4 E2B, and values of another type are silently defaulted: a list as eos_token_id becomes 1, an empty architecture selects Gemma's prompt format.`},
 	{ID: "CFG031", Title: "sliding_window differs from the sliding mask", Since: first, Severity: Error, For: cmlKind, Needs: NeedsPrograms | NeedsConfig, Check: checkSlidingWindow, Doc: `The runtime makes sliding masks of sliding_window positions.`},
+	{ID: "CFG032", Title: "scale does not follow from the sizes", Since: first, Severity: Warning, For: cmlKind, Needs: NeedsConfig, Check: checkScaleFactors, Doc: `Gemma multiplies embeddings by sqrt(hidden_size), per-layer ones by sqrt(per_layer_dim), and the projection by 1/sqrt(hidden_size). The runtime takes the numbers of model_config.json (coreml-llm.md A14).
+Fix: write the number that the finding names.`},
+	{ID: "CFG033", Title: "lfm2_conv_l_pad differs from the program", Since: first, Severity: Warning, For: cmlKind, Needs: NeedsPrograms | NeedsConfig, Check: checkConvPad, Doc: `The length of LFM2's convolution state. The runtime's default is 16, shipped packages have 3 (coreml-llm.md A28).
+Fix: write the last dimension of conv_state_in.`},
+	{ID: "CFG034", Title: "a runtime's default differs from the programs", Since: first, Severity: Warning, For: metaKinds, Needs: NeedsPrograms | NeedsConfig, Check: checkRuntimesAgree, Doc: `When a key is absent, or of a type that the reader drops, ANEMLL's runtimes take a default of their own (context 512 in chat.py, 2048 in Swift; batch 64 and 32; 8 outputs of the head; anemll.md 1.3). The finding names the runtime that then works with a wrong number.
+Fix: write the key as a plain number.`},
+	{ID: "CFG035", Title: "sliding_window of a model without one", Since: first, Severity: Warning, For: metaKinds, Needs: NeedsPrograms | NeedsConfig, Check: checkForeignWindow, Doc: `From position sliding_window on ANEMLL's runtimes call the rotate functions; Swift stops with sliding_window_requires_rotate where there are none (anemll.md 4.3). Only Gemma packages have a local cache.
+Fix: delete the line.`},
 }
 
 var milRules = []Rule{
@@ -107,12 +129,14 @@ Fix: check the spelling, or run a newer anepkg.`},
 Fix: convert again with dead-code elimination.`},
 	{ID: "MIL018", Title: "state is declared and never read", Since: first, Severity: Warning, For: anyModel, Needs: NeedsPrograms, Check: checkUnreadStates, Doc: `Every declared state must be read by every function, or the conversion for the Neural Engine fails (seed format, Neural Engine notes). Chunks read one element of the states that they do not use.
 Fix: read one element of the state in each function.`},
-	{ID: "MIL019", Title: "slice of a state is a result", Since: first, Severity: Warning, For: modelKinds, Needs: NeedsPrograms, Check: checkStateOutputs, Doc: `A result that is nothing but a slice of a state stops Core ML's compiler with std::bad_cast (CoreML-LLM, E4B multimodal build).
+	{ID: "MIL019", Title: "slice of a state is a result", Since: first, Severity: Note, For: modelKinds, Needs: NeedsPrograms, Check: checkStateOutputs, Doc: `A result that is nothing but a slice of a state stopped Core ML's compiler with std::bad_cast in one build (CoreML-LLM, E4B multimodal); E2B packages of the same form are shipped, so this is a note.
 Fix: give a computed value, or slice in the part that reads it.`},
 	{ID: "MIL020", Title: "input has flexible shapes", Since: first, Severity: Note, For: modelKinds, Needs: NeedsPrograms, Check: checkFlexible, Doc: `Dimensions that are decided at run time keep ops off the Neural Engine and cost a compilation of seconds for every new shape (coremltools#1909, CoreML-LLM). The embeddings model is the one part that is made with enumerated shapes.
 Fix: convert one function for each shape.`},
-	{ID: "MIL021", Title: "range of shapes in a multifunction model", Since: first, Severity: Warning, For: anyModel, Needs: NeedsPrograms, Check: checkMultiRange, Doc: `Models with several functions and range dimensions are reported to fail at load time; enumerated and fixed shapes work.
+	{ID: "MIL021", Title: "range of shapes in a multifunction model", Since: first, Severity: Note, For: anyModel, Needs: NeedsPrograms, Check: checkMultiRange, Doc: `Models with several functions and range dimensions are reported to fail at load time; enumerated and fixed shapes work.
 Fix: use fixed or enumerated shapes.`},
+	{ID: "MIL022", Title: "chunks have different batch functions", Since: first, Severity: Warning, For: cmlKind, Needs: NeedsPrograms, Check: checkPrefillSets, Doc: `CoreML-LLM uses prefill_bT and verify_qK only where every chunk has them; with a part of them missing it falls back to one token at a time, or stops (coreml-llm.md A18, A20).
+Fix: convert all chunks with the same batch sizes.`},
 }
 
 var wgtRules = []Rule{
@@ -121,6 +145,22 @@ var wgtRules = []Rule{
 	{ID: "WGT003", Title: "blobs overlap", Since: first, Severity: Error, For: anyModel, Needs: NeedsPrograms, Check: checkOverlap, Doc: `Two constants of the program share bytes without being the same blob.`},
 	{ID: "WGT004", Title: "weight file is missing or outside", Since: first, Severity: Error, For: anyModel, Needs: NeedsPrograms, Check: checkWeightPaths, Doc: `The program names its weight files relative to @model_path. A path that leaves the model folder is refused.`},
 	{ID: "WGT005", Title: "true size of a pointer matches the program", Since: first, Severity: Note, For: anyModel, Needs: NeedsPrograms, Check: checkPointerSizes, Doc: `The weight file itself is not there, but its Git LFS pointer states exactly the size that the program needs: the published file belongs to this program.`},
+	{ID: "WGT006", Title: "blob is not aligned", Since: first, Severity: Error, For: anyModel, Needs: NeedsPrograms, Check: checkAlignment, Doc: `Records of a weight file lie at multiples of 64 after the 64-byte header (MIL Blob Storage, coremltools StorageFormat.hpp). Another offset shows an edited program.
+Fix: convert the part again.`},
+	{ID: "WGT007", Title: "bytes that no constant reads", Since: first, Severity: Note, For: anyModel, Needs: NeedsPrograms, Check: checkGaps, Doc: `Blobs follow each other without gaps. A gap holds weights of layers or functions that the program no longer has.
+Fix: convert again to save the room.`},
+	{ID: "WGT008", Title: "weights are not finite", Since: first, Severity: Error, For: anyModel, Needs: NeedsPrograms | NeedsWeights, Check: checkFinite, Doc: `A NaN, or an infinity in a table or scale, spreads to every result. Dense constants may hold -inf, as masks do; +inf there is a warning. Dividing by zero while quantizing an all-zero tensor is a known source (coreml-llm.md B15).
+Fix: convert the part again.`},
+	{ID: "WGT009", Title: "weight is all zero", Since: first, Severity: Warning, For: anyModel, Needs: NeedsPrograms | NeedsWeights, Check: checkZeros, Doc: `A matrix, table or set of scales that is zero throughout was probably never loaded from the checkpoint. Vectors of zeros are common as biases and are left out.
+Fix: convert again and look for missing tensors.`},
+	{ID: "WGT010", Title: "some scales are zero", Since: first, Severity: Note, For: anyModel, Needs: NeedsPrograms | NeedsWeights, Check: checkZeroScales, Doc: `A scale of zero makes all elements of its row or block zero, which is right only where the row was zero before. All-zero rows of a position table give one (measured-defects.md 10).
+Fix: leave such tensors out of the quantization.`},
+	{ID: "WGT011", Title: "tables or scales are subnormal", Since: first, Severity: Note, For: modelKinds, Needs: NeedsPrograms | NeedsWeights, Check: checkSubnormal, Doc: `The Neural Engine flushes fp16 numbers below 6.1e-5 to zero (seed format, Neural Engine notes). A palette or scale made mostly of them is lost there; the GPU keeps it.
+Fix: scale the weight up and its result down.`},
+	{ID: "WGT012", Title: "palettes repeat their entries", Since: first, Severity: Note, For: anyModel, Needs: NeedsPrograms | NeedsWeights, Check: checkPalettes, Doc: `A table with at most half as many different entries as it has room for stores the same values in a bit less. Weights with few distinct values, or groups smaller than the table, give them.
+Fix: use fewer bits or larger groups.`},
+	{ID: "WGT013", Title: "functions do not share their weights", Since: first, Severity: Warning, For: modelKinds, Needs: NeedsPrograms, Check: checkSharing, Doc: `infer and prefill of one chunk hold the same weights; save_multifunction stores equal ones once. When less than half is shared the file is about twice as large as needed. ANEMLL's Llama leaves the last MLP out of prefill, which is no finding (measured-defects.md 4).
+Fix: combine the functions with save_multifunction.`},
 }
 
 var tokRules = []Rule{
@@ -131,6 +171,22 @@ var tokRules = []Rule{
 	{ID: "TOK005", Title: "named token is not in the vocabulary", Since: first, Severity: Warning, For: modelKinds, Check: checkSpecialTokens, Doc: `bos, eos, pad or unk in tokenizer_config.json names a text that tokenizer.json lacks.`},
 	{ID: "TOK006", Title: "no chat template", Since: first, Severity: Note, For: modelKinds, Check: checkTemplate, Doc: `Without a template runtimes fall back to built-in formats. ANEMLL's Swift reader reads only tokenizer_config.json, not chat_template.jinja.`},
 	{ID: "TOK007", Title: "config.json is a stub", Since: first, Severity: Note, For: metaKinds, Needs: NeedsConfig, Check: checkStubConfig, Doc: `ANEMLL's prepare_hf.sh overwrites config.json with a stub that says llama or gemma. Never take sizes, eos or the architecture from it.`},
+	{ID: "TOK008", Title: "chat template does not parse", Since: first, Severity: Warning, For: modelKinds, Check: checkTemplateParses, Doc: `The template is not valid Jinja, as transformers reads it (block trimming, loop controls, namespaces).
+Fix: copy the template from the model's checkpoint.`},
+	{ID: "TOK009", Title: "chat template does not render", Since: first, Severity: Warning, For: modelKinds, Check: checkTemplateRenders, Doc: `The template raises an error on a conversation of one plain question, or leaves the question out of the prompt.
+Fix: copy the template from the model's checkpoint.`},
+	{ID: "TOK010", Title: "template's end token is no stop id", Since: first, Severity: Warning, For: modelKinds, Check: checkTemplateEnd, Doc: `What the template writes after an answer is what the model was trained to end with. When no file names it as a stop id, generations run on (a note when it is one of the end tokens that most runtimes know by name).
+Fix: add the id to eos_token_id in generation_config.json.`},
+	{ID: "TOK011", Title: "files name different end tokens", Since: first, Severity: Note, For: modelKinds, Check: checkStopSources, Doc: `config.json, generation_config.json and tokenizer_config.json have no end token in common. Runtimes read different ones of them (anemll.md 4; config.json of published ANEMLL packages is a stub).
+Fix: list all end tokens in generation_config.json.`},
+	{ID: "TOK012", Title: "tokenizer class that Swift refuses", Since: first, Severity: Warning, For: modelKinds, Check: checkTokenizerClass, Doc: `transformers 5 writes TokenizersBackend as tokenizer_class; swift-transformers stops at it (CoreML-LLM build_lfm2_bundle.py).
+Fix: write the class of the checkpoint's tokenizer.`},
+	{ID: "TOK013", Title: "added tokens contradict each other", Since: first, Severity: Error, For: modelKinds, Check: checkAddedTokens, Doc: `Two added tokens have one id, or one token two ids.
+Fix: copy tokenizer.json from the model's checkpoint.`},
+	{ID: "TOK014", Title: "a runtime does not stop at the end token", Since: first, Severity: Note, For: modelKinds, Check: checkRuntimesStop, Doc: `Each runtime takes its stop ids from other places: chat.py from the tokenizer's eos_token and three fixed names, ANEMLL's Swift from config.json and six names, CoreML-LLM one number of model_config.json. The finding names the one that misses eos_token.
+Fix: name the id where that runtime reads it.`},
+	{ID: "TOK015", Title: "a runtime does not read the chat template", Since: first, Severity: Note, For: modelKinds, Check: checkRuntimesTemplate, Doc: `ANEMLL's Swift reader takes the template from tokenizer_config.json only, and falls back to a built-in format when it lies in chat_template.jinja (anemll.md 4.3).
+Fix: copy the template into tokenizer_config.json.`},
 }
 
 var runRules = []Rule{
@@ -145,4 +201,46 @@ var runRules = []Rule{
 	{ID: "RUN009", Title: "context exceeds the Neural Engine's limit", Since: first, Severity: Warning, For: metaKinds, Needs: NeedsPrograms, Check: checkPositionLimit, Doc: `RoPE tables have two rows for each position and the Neural Engine takes at most 16384 in a dimension, so a context is at most 8192.`},
 	{ID: "RUN010", Title: "prefill cannot be batched as it should", Since: first, Severity: Warning, For: metaKinds, Needs: NeedsPrograms | NeedsConfig, Check: checkPrefillPath, Doc: `update_mask_prefill and the input update_mask belong together; without prefill_dynamic_slice and update_mask_prefill chat.py feeds the prompt token by token.`},
 	{ID: "RUN011", Title: "final norm in every chunk", Since: first, Severity: Warning, For: metaKinds, Needs: NeedsPrograms, Check: checkFinalNorm, Doc: `ANEMLL 0.3.4 applied the final norm in each chunk; the text then repeats itself (Anemll#36). Such a chunk has one layer_norm more than its layers need.`},
+	{ID: "RUN012", Title: "sliding layers see what they must not", Since: first, Severity: Warning, For: modelKinds, Needs: NeedsPrograms, Check: checkWindowed, Doc: `Measured on the real converters' programs: CoreML-LLM's verify_qK mask is not causal among drafts, batched prefill of its stateful chunks leaks later tokens once the window is full and the batch divides it, and models with one causal mask attend past the window (measured-defects.md 7, 8, 12).
+Fix: feed tokens one at a time from the window on.`},
+	{ID: "RUN013", Title: "position tables are compressed", Since: first, Severity: Warning, For: modelKinds, Needs: NeedsPrograms, Check: checkRoPEQuantized, Doc: `CoreML-LLM's weight compression also takes the RoPE tables inside the graph: errors of 0.10 with 4 bits, 0.005 with 8 (measured-defects.md 10).
+Fix: leave the tables out of the compression.`},
+	{ID: "RUN014", Title: "ops run on the CPU inside a chunk", Since: first, Severity: Note, For: modelKinds, Needs: NeedsPrograms, Check: checkOffEngine, Doc: `Scatter, gather_nd, loops, sorting and the like have no Neural Engine form; each costs a copy to the CPU and back (coreml-llm.md B17).`},
+	{ID: "RUN015", Title: "gather_nd with computed indices", Since: first, Severity: Warning, For: anyModel, Needs: NeedsPrograms, Check: checkDynamicGather, Doc: `Returns zeros on the Neural Engine (CoreML-LLM PROBE_GEMMA4_VISION_ANE).
+Fix: use gather or gather_along_axis.`},
+	{ID: "RUN016", Title: "topk over too many elements", Since: first, Severity: Warning, For: anyModel, Needs: NeedsPrograms, Check: checkTopK, Doc: `Indices of topk wrap at 65536 on the Neural Engine (CoreML-LLM MTP_PATH_C).
+Fix: use reduce_argmax, or topk over parts.`},
+	{ID: "RUN017", Title: "activations are quantized", Since: first, Severity: Warning, For: anyModel, Needs: NeedsPrograms, Check: checkActivationQuant, Doc: `quantize and dequantize at run time make the Neural Engine's compiler fail on iPhones and gain nothing on Macs (CoreML-LLM EXPERIMENTS).
+Fix: convert without activation quantization.`},
+	{ID: "RUN018", Title: "compression that does not load", Since: first, Severity: Warning, For: anyModel, Needs: NeedsPrograms, Check: checkMixedCompression, Doc: `Tables along two axes, a palette followed by constexpr_blockwise_shift_scale, and palettes of integers fail with error -14 or leave the Neural Engine (coreml-llm.md B9, B10; coremltools 9.0 makes the second).
+Fix: palettize with groups along the output channels only.`},
+	{ID: "RUN019", Title: "weights are sparse and quantized", Since: first, Severity: Note, For: anyModel, Needs: NeedsPrograms, Check: checkSparsePalette, Doc: `Measured by CoreML-LLM: 124 % larger than the palette alone, cosine 0.449.`},
+	{ID: "RUN020", Title: "palettes of three bits or fewer", Since: first, Severity: Note, For: modelKinds, Needs: NeedsPrograms, Check: checkNarrowPalette, Doc: `Post-training palettes of 3 bits and fewer are reported to give gibberish (coreml-llm.md B14). On the Neural Engine 3 bits cost the memory of 4 (seed format).
+Fix: use 4 or 6 bits.`},
+	{ID: "RUN021", Title: "a table for each output channel", Since: first, Severity: Note, For: modelKinds, Needs: NeedsPrograms, Check: checkGroupSpeed, Doc: `Measured on Qwen3-0.6B with 4 bits: 41 tokens/s with one table for each channel, 92 with groups of 8; groups of 2 cost a quarter (seed format, Neural Engine notes).`},
+	{ID: "RUN022", Title: "embedding table is compressed", Since: first, Severity: Warning, For: modelKinds, Needs: NeedsPrograms, Check: checkTableMemory, Doc: `A palettized look-up table is expanded when the model loads (Gemma 4 E2B with 4 bits: 87 s and 16.7 GB), a plain fp16 table stays mapped (instant, 40 MB) (seed format, Neural Engine notes). Tables below 64 MiB are not reported.
+Fix: leave the table in fp16.`},
+	{ID: "RUN023", Title: "epsilon vanishes on the Neural Engine", Since: first, Severity: Note, For: modelKinds, Needs: NeedsPrograms, Check: checkSmallEpsilon, Doc: `An epsilon below 6.1e-5 is an fp16 subnormal, which the Neural Engine flushes: rsqrt of zero is then infinite (coreml-llm.md B23, B24).
+Fix: use layer_norm over [x, -x], or a larger epsilon.`},
+	{ID: "RUN024", Title: "exact gelu", Since: first, Severity: Note, For: modelKinds, Needs: NeedsPrograms, Check: checkGelu, Doc: `The exact form is reported to be refused by the Neural Engine's private interface, the tanh form to work. Second-hand (Orion); Core ML itself takes both.`},
+	{ID: "RUN025", Title: "arithmetic in fp32", Since: first, Severity: Note, For: modelKinds, Needs: NeedsPrograms, Check: checkSingleTypes, Doc: `Ops with fp32 results run on the CPU (coreml-llm.md B32). Inputs and outputs in fp32 with a cast are no finding.
+Fix: convert with compute_precision FLOAT16.`},
+	{ID: "RUN026", Title: "attention scores exceed fast memory", Since: first, Severity: Note, For: modelKinds, Needs: NeedsPrograms, Check: checkScores, Doc: `heads x queries x context x 2 bytes beyond 32 MiB is about 30 % slower (coreml-llm.md B29, second-hand).`},
+	{ID: "RUN027", Title: "large depthwise convolution", Since: first, Severity: Note, For: modelKinds, Needs: NeedsPrograms, Check: checkDepthwise, Doc: `Convolutions with as many groups as channels, 1024 and more, run on the CPU (CoreML-LLM LFM2_CONVERSION_FINDINGS).`},
+	{ID: "RUN028", Title: "fused attention has a fixed scale", Since: first, Severity: Warning, For: modelKinds, Needs: NeedsPrograms, Check: checkScaledAttention, Doc: `scaled_dot_product_attention divides by sqrt(d) and takes no other scale, which is wrong for Gemma 4 (coreml-llm.md B26).
+Fix: multiply the query by sqrt(d) first.`},
+	{ID: "RUN029", Title: "function has very many ops", Since: first, Severity: Note, For: modelKinds, Needs: NeedsPrograms, Check: checkManyOps, Doc: `Chunks of up to 1058 ops are known to run on the Neural Engine; above 1500 nobody has reported success (coreml-llm.md B30).`},
+	{ID: "RUN030", Title: "package has very many functions", Since: first, Severity: Note, For: modelKinds, Needs: NeedsPrograms, Check: checkCompiles, Doc: `Each function is compiled on its own; about 100 compilations in one process are reported to be the limit (coreml-llm.md B31).`},
+	{ID: "RUN031", Title: "token is chosen inside the program", Since: first, Severity: Note, For: modelKinds, Needs: NeedsPrograms, Check: checkHeadArgmax, Doc: `reduce_argmax over fp16 logits breaks ties differently on different chips, and leaves no way to sample or to penalise repeats (coreml-llm.md B22).`},
+	{ID: "RUN032", Title: "constant overflows in fp16", Since: first, Severity: Note, For: anyModel, Needs: NeedsPrograms, Check: checkCast, Doc: `An fp32 constant such as -1e9 becomes -inf when it is cast to fp16. In a mask this is what is meant, unless a row is masked as a whole: softmax of such a row is NaN.`},
+	{ID: "RUN033", Title: "rows of a state are padded", Since: first, Severity: Note, For: modelKinds, Needs: NeedsPrograms, Check: checkRowWidth, Doc: `The Neural Engine pads the last axis to 64 bytes; states whose rows are no multiple of it have failed or fallen back (coremltools#2631, #2553). Shipping packages with such rows exist, so this is a note.`},
+	{ID: "RUN034", Title: "cache is shifted by concat", Since: first, Severity: Note, For: modelKinds, Needs: NeedsPrograms, Check: checkShiftedCache, Doc: `Writing a state as a concat of its own slice and new rows is reported to fail with error -14 for Qwen3 with tied embeddings, and to work for Gemma (coreml-llm.md B7).
+Fix: write the rows with slice_update.`},
+	{ID: "RUN035", Title: "function has three or more states", Since: first, Severity: Note, For: modelKinds, Needs: NeedsPrograms, Check: checkStateCount, Doc: `CoreML-LLM reports failures at prediction with three states (MLSTATE_PATTERN). Seed packages with three states are measured to work on Macs, and are left out.
+Fix: join states of equal type.`},
+	{ID: "RUN036", Title: "batches, states and functions together", Since: first, Severity: Note, For: modelKinds, Needs: NeedsPrograms, Check: checkMultiBatchStates, Doc: `A multifunction model whose batch function has two states is reported to fail on iPhones (ANECCompile FAILED 11), as a model of its own to work (coreml-llm.md B5).
+Fix: ship the batch function as a model of its own.`},
+	{ID: "RUN037", Title: "full-attention layers rotate too many frequencies", Since: first, Severity: Note, For: cmlKind, Needs: NeedsWeights, Check: checkFullRoPE, Doc: `Gemma 4's full-attention layers rotate the first quarter of their frequencies (transformers, "proportional"); CoreML-LLM's tables rotate all (measured-defects.md 9).
+Fix: set the other angles to zero.`},
+	{ID: "RUN038", Title: "gains of norms lose precision", Since: first, Severity: Note, For: cmlKind, Needs: NeedsPrograms, Check: checkStoredGains, Doc: `EmbeddingGemma's converter stores the gains of post-block norms as (1+w)/16-1 in fp16: up to 0.3 % of error in a gain (measured-defects.md 11).`},
 }

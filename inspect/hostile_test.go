@@ -15,12 +15,14 @@ import (
 // TestHostile: cut, flipped and random bytes in any file never make a report
 // fail; they are findings or nothing.
 func TestHostile(t *testing.T) {
-	rounds := 60
+	rounds := 30
 	if testing.Short() {
-		rounds = 20
+		rounds = 10
 	}
 	for _, name := range []string{"tiny/seed-qwen3-lut6/compiled", "tiny/seed-qwen3_5-2chunks-fp16/package", "tiny/anemll-gemma3-rotate/compiled", "tiny/cml-gemma4-stateful/package", "tiny/cml-qwen35-mlkv/compiled", "anemll-qwen3-1.7b-ctx2048-lfs-pointers"} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			rounds := rounds
 			files := load(t, sharedDir(t, "models/"+name))
 			names := slices.Sorted(maps.Keys(files))
 			rng := rand.New(rand.NewPCG(1, uint64(len(name))))
@@ -86,6 +88,12 @@ func judge(t *testing.T, m fstest.MapFS) {
 		if strings.HasPrefix(f.Message, "the check itself failed") {
 			t.Errorf("%s: %s", f.ID, f.Message)
 		}
+	}
+	if _, err := inspect.Weights(ctx, p); err != nil {
+		t.Error(err)
+	}
+	if _, err := inspect.Memory(ctx, p); err != nil {
+		t.Error(err)
 	}
 	rep, err := inspect.Inspect(ctx, p)
 	if err != nil {

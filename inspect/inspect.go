@@ -4,11 +4,16 @@
 // claims that the rules compare with them.
 //
 // Files: inspect.go and report.go (Inspect), view.go (the facts of the
-// programs), program.go (index over a function), weights.go (how weights are
-// stored), states.go, layers.go and layers_own.go, runtimes.go (what other runtimes read),
-// rule.go (Rule, Pass, Finding), validate.go (running rules), catalogue.go
-// (the list of rules), rules_<family>_<topic>.go (the rules; rules_cml.go has those of CoreML-LLM), excerpt.go and
-// text_<report>.go (text output).
+// programs), program.go (index over a function), weights.go, weights_list.go
+// and weights_scan.go (how weights are stored, their list and export, a look
+// at their numbers), states.go, layers.go and layers_own.go, memory.go,
+// diff.go and diff_weights.go, runtimes.go and runtimes_text.go (what other
+// runtimes read), rule.go (Rule, Pass, Finding), validate.go (running rules),
+// suppress.go and targets.go (its options), catalogue.go (the list of rules),
+// rules_<family>_<topic>.go (the rules; rules_cml*.go has those of
+// CoreML-LLM, rules_ane.go those of the Neural Engine), excerpt.go and
+// text_<report>.go (text output). Below it, verify checks a program op by op
+// and dense expands one constant.
 package inspect
 
 import (

@@ -18,6 +18,7 @@ import (
 func TestGoodPackages(t *testing.T) {
 	for _, dir := range packages(t) {
 		t.Run(shortName(dir), func(t *testing.T) {
+			t.Parallel()
 			p := open(t, os.DirFS(dir), dir)
 			r, err := inspect.Validate(context.Background(), p, inspect.Options{})
 			if err != nil {

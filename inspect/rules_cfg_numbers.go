@@ -3,6 +3,7 @@ package inspect
 import (
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/anepkg/anepkg/coreml/tensor"
 	"github.com/anepkg/anepkg/manifest"
@@ -441,4 +442,15 @@ func checkPerLayerInputs(p *Pass) {
 			p.Report(e.KeyPos, "kv_shared_layers: layer %s reads the cache of layer %s, want an earlier layer of the model", e.Key, e.Raw).Compare(e.Key+": "+e.Raw, "an earlier layer")
 		}
 	}
+}
+
+// checkForeignWindow: a sliding window of an architecture that has none.
+func checkForeignWindow(p *Pass) {
+	prm := p.pkg.Params.Get("sliding_window")
+	n, ok := prm.Int()
+	if !ok || n == 0 || p.pkg.Kind != manifest.ANEMLL || p.pkg.Layout == manifest.Rotate || strings.HasPrefix(p.pkg.Architecture, "gemma") || p.facts.window.n > 0 {
+		return
+	}
+	p.Report(prm.Pos, "sliding_window is %d, and no state of the package is a local cache: runtimes switch to rotate functions from there on, or stop", n).On(anemllSwift).
+		Compare(n, "absent").Fix("delete the line")
 }

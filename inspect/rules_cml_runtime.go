@@ -192,7 +192,7 @@ func checkSideValues(p *Pass) {
 		case base == "per_layer_norm_weight.bin":
 			some = true
 			if n, ok := p.pkg.Params.Int("per_layer_dim"); ok && n > 0 && f.Bytes == int64(2*n) {
-				p.Report(diag.In(f.Path), "%d bytes hold %d fp16 numbers; the runtime reads float32", f.Bytes, n).Compare(f.Bytes, 4*n).Fix("write the weights as float32")
+				p.Report(diag.In(f.Path), "%d bytes hold %d fp16 numbers; the runtime reads float32", f.Bytes, n).Compare(f.Bytes, 4*n).As(Warning).On(coremlLLM).Fix("write the weights as float32")
 			}
 		}
 	}
@@ -349,5 +349,52 @@ func checkMultiBatchStates(p *Pass) {
 				On("ios18", "ios26").Compare(len(pt.model.Functions), 1).Fix("ship the batch function as a model of its own")
 			return
 		}
+	}
+}
+
+// checkFullRoPE: Gemma 4's full-attention layers rotate a quarter of their
+// frequencies; the converter's tables rotate all.
+func checkFullRoPE(p *Pass) {
+	if !strings.HasPrefix(p.pkg.Architecture, "gemma4") {
+		p.Skip("not a Gemma 4 package")
+		return
+	}
+	some := false
+	for _, f := range p.pkg.Files {
+		if path.Base(f.Path) != "sin_full.npy" || f.Status != manifest.FileOK {
+			continue
+		}
+		data := p.readSide(f.Path, maxSideRead)
+		t, err := tensor.ReadNPYHeader(strings.NewReader(string(data[:min(len(data), 1<<12)])))
+		if err != nil || t.DType != tensor.FP16 || len(t.Shape) < 2 {
+			continue
+		}
+		some = true
+		width := t.Shape[len(t.Shape)-1]
+		if width < 8 || width > 1<<16 || len(data) < 128+2*width {
+			continue
+		}
+		last := data[128+(len(data)-128)/(2*width)*2*width-2*width:][:2*width] // the largest position
+		for i := width / 8; i < width/2; i++ {
+			if v := tensor.F16ToF32(uint16(last[2*i]) | uint16(last[2*i+1])<<8); v != 0 {
+				p.Report(diag.AtOffset(f.Path, 0), "the table rotates all %d frequencies of the full-attention layers, transformers the first %d: cosine 0.9997 measured on a small model, 0.85 with sharper attention", width/2, width/8).
+					Compare(width/2, width/8).Fix("set the angles of the other frequencies to zero: cos 1, sin 0")
+				return
+			}
+		}
+	}
+	if !some {
+		p.Skip("no table for the full-attention layers")
+	}
+}
+
+// checkStoredGains: EmbeddingGemma's norm gains lose precision.
+func checkStoredGains(p *Pass) {
+	if p.pkg.Layout != manifest.Encoder || !strings.HasPrefix(p.pkg.Architecture, "gemma3") {
+		p.Skip("not an EmbeddingGemma package")
+		return
+	}
+	if parts := p.of(manifest.EncoderOf); len(parts) > 0 {
+		p.Report(diag.In(parts[0].model.ProgramFile), "the converter stores the gains of the norms after each block as (1+w)/16-1 in fp16: up to 0.3 %% of error in a gain").Compare("(1+w)/16-1", "1+w")
 	}
 }

@@ -69,7 +69,7 @@ func (p *Pass) compareMetadata(pt *partView, m *mlmodelc.Metadata, at diag.Pos) 
 }
 
 func (p *Pass) compareFeatures(pt *partView, fn *coreml.Function, what string, metas []mlmodelc.FeatureMeta, features []coreml.Feature, at diag.Pos) {
-	if metas == nil {
+	if metas == nil && what != "state" { // compilers that know states always list them
 		return
 	}
 	byName := map[string]*coreml.Feature{}

@@ -156,17 +156,30 @@ func statePos(f *coreml.Function, name string) mil.Pos {
 // ML's compiler.
 func checkStateOutputs(p *Pass) {
 	for _, pt := range p.usable() {
-		for _, f := range pt.model.Functions {
-			ix := pt.program(f.Name)
-			if ix == nil || f.Program.Body == nil {
-				continue
-			}
-			for _, out := range f.Program.Body.Outputs {
-				if s := ix.sliceOfState(out.Name); s != "" {
-					p.Report(pt.position(out.Pos), "function %s of %s gives a slice of the state %s as result %s", f.Name, pt.label(), s, out.Name).
-						Compare("slice of a state", "a computed value").On("ane").Fix("make the slice in the function that reads it, or add a zero to it")
+		p.stateOutputs(pt)
+	}
+}
+
+// stateOutputs reports the first such result of a part.
+func (p *Pass) stateOutputs(pt *partView) {
+	for _, f := range pt.model.Functions {
+		ix := pt.program(f.Name)
+		if ix == nil || f.Program.Body == nil {
+			continue
+		}
+		var names []string
+		var first mil.Ref
+		for _, out := range f.Program.Body.Outputs {
+			if ix.sliceOfState(out.Name) != "" {
+				if names = append(names, out.Name); len(names) == 1 {
+					first = out
 				}
 			}
+		}
+		if len(names) > 0 {
+			p.Report(pt.position(first.Pos), "function %s of %s gives slices of the state %s as results: %s", f.Name, pt.label(), ix.sliceOfState(first.Name), strings.Join(names, ", ")).
+				Compare("slice of a state", "a computed value").Fix("slice in the part that reads it, or add a zero to the slice")
+			return
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
 
@@ -42,9 +43,11 @@ func checkOddPaths(p *Pass) {
 		if name == "" || name == "." {
 			continue
 		}
-		switch i := strings.IndexFunc(name, func(r rune) bool { return r > 126 || r < 32 }); {
+		i := strings.IndexFunc(name, func(r rune) bool { return r > 126 || r < 32 })
+		switch {
 		case i >= 0:
-			p.Report(diag.In(name), "the model's path has the character %q", []rune(name[i:])[0]).Compare(name, "ASCII").Fix("rename it to plain letters, digits, - and _")
+			odd, _ := utf8.DecodeRuneInString(name[i:])
+			p.Report(diag.In(name), "the model's path has the character %q", odd).Compare(name, "ASCII").Fix("rename it to plain letters, digits, - and _")
 		case strings.ContainsAny(name, `\:*?"<>|`):
 			p.Report(diag.In(name), "the model's path has a character that Windows refuses").Compare(name, "letters, digits, - and _").Fix("rename it")
 		}

@@ -115,6 +115,10 @@ func checkRecurrentRuntime(p *Pass) {
 			p.Report(p.posOf("local_cache_length"), "the local cache is a shifting window: ANEMLL's runtimes, which feed the last prompt token twice, shift it once too often").On(anemllPython, anemllSwift).
 				Compare("shifting window", "full-length cache").Fix("use a runtime that feeds every token once")
 		}
+	case manifest.Rotate:
+		w := p.facts.window
+		p.Report(w.pos, "from position %d on every call shifts the local cache: ANEMLL's runtimes feed the last prompt token twice and shift it once too often (cosine 0.89 measured)", w.n).On(anemllPython, anemllSwift).
+			Compare("shifting window", "full-length cache").Fix("use a runtime that feeds every token once, or prompts shorter than %d tokens", w.n)
 	}
 }
 

@@ -48,7 +48,7 @@ func (v *view) runtimes() []RuntimeView {
 		for _, r := range coremlLLMKeys {
 			out = append(out, v.coremlLLMSees(r))
 		}
-		return out
+		return append(out, v.textRuntimes()...)
 	default:
 		return out
 	}
@@ -63,7 +63,7 @@ func (v *view) runtimes() []RuntimeView {
 	if len(v.facts.parts) > 0 {
 		out = append(out, RuntimeView{seedContract, "split_lm_head", len(v.facts.parts), "program: outputs of the head"})
 	}
-	return out
+	return append(out, v.textRuntimes()...)
 }
 
 func at(p *manifest.Param) string { return fmt.Sprintf("%s:%d", p.Pos.File, p.Pos.Line) }

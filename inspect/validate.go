@@ -79,10 +79,9 @@ func Validate(ctx context.Context, pkg *manifest.Package, opts Options) (*Valida
 			}
 		}
 	}
-	for _, t := range opts.Targets {
-		if !slices.Contains(Targets(), t) {
-			return nil, diag.Errorf(diag.Pos{}, diag.Usage, "no target is called %q", t).WithHint("known targets: %s", strings.Join(Targets(), ", "))
-		}
+	var err error
+	if opts.Targets, err = expandTargets(opts.Targets); err != nil {
+		return nil, err
 	}
 	v, err := look(ctx, pkg)
 	if err != nil {
@@ -269,11 +268,6 @@ func Explain(id string) (Rule, error) {
 		}
 	}
 	return Rule{}, diag.Errorf(diag.Pos{}, diag.NotFound, "no check is called %q", id).WithHint("anepkg checks lists them all")
-}
-
-// Targets lists the systems that Options.Targets may name.
-func Targets() []string {
-	return []string{"macos13", "macos14", "macos15", "macos26", "ios16", "ios17", "ios18", "ios26", "m1", "a14", "ane", "anemll-swift", "anemll-python", "coreml-llm"}
 }
 
 func (s SkippedCheck) String() string { return fmt.Sprintf("%s: %s", s.ID, s.Reason) }

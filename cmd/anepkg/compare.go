@@ -55,7 +55,7 @@ func (t *tool) compareCommand() *cli.Command {
 
 // comparePackages compares the second argument with the first.
 func (t *tool) comparePackages(c *cli.Context, backend coreml.Backend, opts runner.Options) error {
-	return t.withPackages(c.Context, c.Args().Slice(), nil, func(pkgs []*manifest.Package) error {
+	return t.withPackages(c, c.Args().Slice(), nil, func(pkgs []*manifest.Package) error {
 		bar := t.progress(&opts)
 		r, err := runner.ComparePackages(c.Context, pkgs[0], pkgs[1], backend, opts, runner.PackagePair{})
 		bar.done()
@@ -67,20 +67,20 @@ func (t *tool) comparePackages(c *cli.Context, backend coreml.Backend, opts runn
 }
 
 // withPackages opens every argument as a package and calls fn with them.
-func (t *tool) withPackages(ctx context.Context, args []string, opened []*manifest.Package, fn func([]*manifest.Package) error) error {
+func (t *tool) withPackages(c *cli.Context, args []string, opened []*manifest.Package, fn func([]*manifest.Package) error) error {
 	if len(opened) == len(args) {
 		return fn(opened)
 	}
-	tg, err := openTarget(ctx, args[len(opened)])
+	tg, err := t.open(c, args[len(opened)])
 	if err != nil {
 		return err
 	}
 	defer tg.Close() //nolint:errcheck // only read from
-	return t.openPackage(ctx, tg, func(pkg *manifest.Package) error {
+	return t.openPackage(c.Context, tg, func(pkg *manifest.Package) error {
 		if err := refuse(pkg); err != nil {
 			return err
 		}
-		return t.withPackages(ctx, args, append(opened, pkg), fn)
+		return t.withPackages(c, args, append(opened, pkg), fn)
 	})
 }
 

@@ -111,6 +111,8 @@ func (t *tool) commandTable() []*cli.Command {
 		t.benchCommand(),
 		t.renderCommand(),
 		t.demoCommand(),
+		t.fetchCommand(),
+		t.cacheCommand(),
 		t.doctorCommand(),
 		t.versionCommand(),
 		t.completionCommand(),

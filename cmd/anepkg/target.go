@@ -67,8 +67,8 @@ func openTarget(ctx context.Context, arg string) (*target, error) {
 	case err == nil:
 		return openFile(arg, info)
 	case isRemote(arg):
-		return nil, diag.Errorf(diag.Pos{}, diag.Unsupported, "%s names a repository of the Hugging Face hub, which this version cannot read", arg).
-			WithHint("download it first and give the folder; fetching comes in a later version")
+		return nil, diag.Errorf(diag.Pos{}, diag.Unsupported, "%s names a repository of the Hugging Face hub; here a local path is needed", arg).
+			WithHint("fetch it first: anepkg fetch %s", arg)
 	case errors.Is(err, fs.ErrNotExist) || isNotDir(arg):
 		return nil, notFound(arg)
 	}
@@ -202,7 +202,7 @@ func (t *tool) withTarget(c *cli.Context, fn func(*target) error) error {
 	if err != nil {
 		return err
 	}
-	tg, err := openTarget(c.Context, arg)
+	tg, err := t.open(c, arg)
 	if err != nil {
 		return err
 	}

@@ -285,7 +285,7 @@ func (t *tool) openTokenizer(c *cli.Context) (tokenizer.Tokenizer, error) {
 	if info, err := os.Stat(arg); err == nil && info.Mode().IsRegular() && strings.EqualFold(filepath.Ext(arg), ".json") {
 		return loadTokenizer(os.DirFS(filepath.Dir(arg)), filepath.Base(arg), arg, read)
 	}
-	tg, err := openTarget(c.Context, arg)
+	tg, err := t.open(c, arg)
 	if err != nil {
 		return nil, err
 	}

@@ -76,7 +76,7 @@ func (t *tool) diffCommand() *cli.Command {
 			if c.NArg() != 2 {
 				return usagef("diff needs two packages, got %s", plural(c.NArg(), "argument"))
 			}
-			return t.withPackages(c.Context, c.Args().Slice(), nil, func(pkgs []*manifest.Package) error {
+			return t.withPackages(c, c.Args().Slice(), nil, func(pkgs []*manifest.Package) error {
 				r, err := inspect.Diff(c.Context, pkgs[0], pkgs[1], inspect.Options{Fast: c.Bool("fast")})
 				if err != nil {
 					return err

@@ -155,7 +155,8 @@ func (d *decoder) value(op *mil.Op, v *mil.Value) (*Array, error) {
 		if err != nil {
 			return nil, err
 		}
-		return a, a.unpack(op, data, n)
+		err = a.unpack(op, data, n)
+		return a, err
 	}
 	if v.Len() != n {
 		return nil, malformed(op, "%d values for shape %s", v.Len(), tensor.ShapeString(a.Shape))

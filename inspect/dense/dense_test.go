@@ -24,7 +24,7 @@ func vectors(t *testing.T) []string {
 	if root == "" {
 		root = filepath.Join("..", "..", "..", "shared")
 	}
-	files, err := filepath.Glob(filepath.Join(root, "vectors/ops/constexpr_*.json"))
+	files, err := filepath.Glob(filepath.Join(root, "vectors", "ops", "constexpr_*.json"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -99,7 +99,7 @@ func TestVectors(t *testing.T) {
 func models(t *testing.T) []string {
 	var out []string
 	for _, dir := range []string{"models/tiny", "models/demo", "models/compiled", "models/packages", "models/anemll-qwen3-1.7b-ctx2048-lfs-pointers"} {
-		err := filepath.WalkDir(sharedDir(t, dir), func(p string, d fs.DirEntry, err error) error {
+		err := filepath.WalkDir(sharedDir(t, dir), func(p string, _ fs.DirEntry, err error) error {
 			if err != nil {
 				return err
 			}

@@ -62,7 +62,7 @@ func matmul(c *call) {
 		c.problem(Shape, c.at("y"), y.Shape, x.Shape, "batch dimensions of %s and %s do not broadcast", tensor.ShapeString(x.Shape), tensor.ShapeString(y.Shape))
 		return
 	}
-	out := append(batch, a[len(a)-2], b[len(b)-1])
+	out := slices.Concat(batch, []int{a[len(a)-2], b[len(b)-1]})
 	if len(y.Shape) == 1 {
 		out = out[:len(out)-1]
 	}

@@ -1,0 +1,121 @@
+package fetch_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/anepkg/anepkg/coreml/diag"
+	"github.com/anepkg/anepkg/fetch"
+)
+
+// bundle is an .anemllpkg with its manifest; change edits the manifest.
+func bundle(t testing.TB, change func(map[string]any)) fstest.MapFS {
+	t.Helper()
+	out := fstest.MapFS{"other.json": {Data: []byte(`{"files": 1}`)}}
+	var files []map[string]any
+	for name, data := range map[string][]byte{"meta.yaml": []byte("model_info:\n"), "a.mlmodelc/model.mil": blob(5000, 1)} {
+		out["model/"+name] = &fstest.MapFile{Data: data}
+		files = append(files, map[string]any{"path": name, "sha256": strings.ToUpper(sha(data)), "sizeBytes": len(data)})
+	}
+	m := map[string]any{"formatVersion": 1, "modelName": "x", "modelId": "org/x", "modelRootPath": "model", "minAppVersion": "1.0", "files": files}
+	if change != nil {
+		change(m)
+	}
+	data, err := json.Marshal(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out["manifest.json"] = &fstest.MapFile{Data: data}
+	return out
+}
+
+func TestBundle(t *testing.T) {
+	fsys := bundle(t, nil)
+	b, err := fetch.ReadBundle(fsys)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := fmt.Sprintf("%s %d %s %s %s %d", b.File, b.FormatVersion, b.ModelName, b.ModelID, b.Root, len(b.Files)), "manifest.json 1 x org/x model 2"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	if bad, err := b.Verify(t.Context(), fsys); err != nil || len(bad) != 0 {
+		t.Errorf("a whole bundle: %v, %v", bad, err)
+	}
+	damage := []struct {
+		name string
+		do   func(fstest.MapFS)
+		code diag.Code
+	}{
+		{"a changed byte", func(m fstest.MapFS) { m["model/a.mlmodelc/model.mil"].Data[4000] ^= 1 }, diag.Mismatch},
+		{"cut", func(m fstest.MapFS) { m["model/meta.yaml"].Data = []byte("mod") }, diag.Mismatch},
+		{"absent", func(m fstest.MapFS) { delete(m, "model/meta.yaml") }, diag.NotFound},
+		{"a folder", func(m fstest.MapFS) {
+			delete(m, "model/meta.yaml")
+			m["model/meta.yaml/x"] = &fstest.MapFile{}
+		}, diag.Mismatch},
+	}
+	for _, tt := range damage {
+		t.Run(tt.name, func(t *testing.T) {
+			fsys := bundle(t, nil)
+			tt.do(fsys)
+			bad, err := b.Verify(t.Context(), fsys)
+			if err != nil || len(bad) != 1 || bad[0].Code != tt.code {
+				t.Errorf("got %v, %v, want one of class %s", bad, err, tt.code)
+			}
+		})
+	}
+}
+
+func TestBundleManifest(t *testing.T) {
+	file := func(path string) func(map[string]any) {
+		return func(m map[string]any) {
+			m["files"] = []map[string]any{{"path": path, "sha256": strings.Repeat("a", 64), "sizeBytes": 1}}
+		}
+	}
+	tests := []struct {
+		name   string
+		change func(map[string]any)
+		code   diag.Code // "" for none
+	}{
+		{"good", file("meta.yaml"), ""},
+		{"root is the bundle", func(m map[string]any) { m["modelRootPath"] = "" }, ""},
+		{"outside", file("../x"), diag.Malformed},
+		{"absolute", file("/x"), diag.Malformed},
+		{"root outside", func(m map[string]any) { m["modelRootPath"] = "../.." }, diag.Malformed},
+		{"no hash", func(m map[string]any) { m["files"] = []map[string]any{{"path": "x", "sha256": "12", "sizeBytes": 1}} }, diag.Malformed},
+		{"negative", func(m map[string]any) {
+			m["files"] = []map[string]any{{"path": "x", "sha256": strings.Repeat("a", 64), "sizeBytes": -1}}
+		}, diag.Malformed},
+		{"types", func(m map[string]any) { m["files"] = "all" }, diag.Malformed},
+		{"no manifest", func(m map[string]any) { delete(m, "formatVersion") }, diag.NotFound},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if _, err := fetch.ReadBundle(bundle(t, tt.change)); diag.CodeOf(err) != tt.code {
+				t.Errorf("got %v, want class %q", err, tt.code)
+			}
+		})
+	}
+}
+
+func FuzzReadBundle(f *testing.F) {
+	f.Add([]byte(`{"formatVersion":1,"modelRootPath":"m","files":[{"path":"a","sha256":"00","sizeBytes":1}]}`))
+	f.Add([]byte(`{"formatVersion":null,"files":[]}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		b, err := fetch.ReadBundle(fstest.MapFS{"m.json": {Data: data}})
+		if err != nil {
+			if diag.CodeOf(err) == "" {
+				t.Errorf("error without a class: %v", err)
+			}
+			return
+		}
+		for _, file := range b.Files {
+			if strings.Contains(file.Path, "..") && strings.Contains("/"+file.Path+"/", "/../") {
+				t.Errorf("path %q was accepted", file.Path)
+			}
+		}
+	})
+}
