@@ -14,9 +14,9 @@
 // requests with retries), redirect.go (redirects and the token), retry.go
 // (waiting), stall.go (silent connections), errors.go and diagnose.go (what
 // went wrong), api.go (revision, tree, one file), digest.go (ETags and
-// hashes), cache.go (cache layout), lock.go and lock_*.go
-// (locks, free space), plan.go, select.go, pattern.go, variant.go (what to
-// fetch), lockfile.go (exact sets), download.go (all files of a plan),
+// hashes), cache.go (cache layout), lock.go and lock_*.go (locks, free
+// space), space.go (FreeSpace), plan.go, select.go, pattern.go and variant.go
+// (what to fetch), lockfile.go (exact sets), download.go (all files of a plan),
 // transfer.go (one file), place.go (putting a file in its place), localdir.go
 // (plain folders), verify.go (hashing what is there, repair), cachelist.go and
 // cacherm.go (housekeeping), remotefs.go and remotefile.go (fs.FS over the

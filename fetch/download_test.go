@@ -224,7 +224,7 @@ func TestResumeNextRun(t *testing.T) {
 			if err == nil {
 				t.Fatal("no error")
 			}
-			h.Fault = nil
+			h.SetFault(nil)
 			h.Forget()
 			p, err := c.Plan(t.Context(), ref(t, repoName), opts)
 			if err != nil {
@@ -361,7 +361,7 @@ func TestCancelKeepsPartial(t *testing.T) {
 	if _, err := c.Download(ctx, p, nil); err == nil || ctx.Err() == nil {
 		t.Fatalf("error %v", err)
 	}
-	h.Fault = nil
+	h.SetFault(nil)
 	res := mustGet(t, c, ref(t, repoName), fetch.PlanOptions{})
 	sameTree(t, res.Path, files)
 	if res.Reused < 400_000 {

@@ -33,6 +33,13 @@ type Fault struct {
 	ETag        string        // the ETag and X-Linked-Etag to lie with
 }
 
+// SetFault changes Fault while requests may be under way.
+func (h *Hub) SetFault(fn func(Request) *Fault) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.Fault = fn
+}
+
 // ask asks Fault.
 func (h *Hub) ask(q Request) *Fault {
 	h.mu.Lock()

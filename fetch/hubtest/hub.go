@@ -71,7 +71,8 @@ type Seen struct {
 	Sent   int64  // bytes of the body
 }
 
-// Hub is a running hub. Its exported fields are set before the first request.
+// Hub is a running hub. Its exported fields are set before the first request;
+// SetFault may be called at any time.
 type Hub struct {
 	URL      string // of the hub
 	PageSize int    // entries of a tree page; 0 means 1000
