@@ -15,6 +15,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/anepkg/anepkg/coreml/backends"
+	"github.com/anepkg/anepkg/fetch"
 	"github.com/anepkg/anepkg/inspect"
 )
 
@@ -100,8 +101,13 @@ func (t *tool) examine(ctx context.Context) []diagnosis {
 		out[1].Status, out[1].Hint = warning, "this binary runs under Rosetta: use the arm64 build"
 	}
 	out = append(out, coreMLDiagnoses()...)
-	out = append(out, t.cacheDiagnoses()...)
-	out = append(out, t.tokenDiagnosis(), t.endpointDiagnosis(ctx), t.proxyDiagnosis())
+	if client, err := t.hub(); err != nil {
+		out = append(out, diagnosis{"hub endpoint", problem, err.Error(), "correct the HF_ variables of the environment, or --endpoint"})
+	} else {
+		out = append(out, cacheDiagnoses(client.CacheDir())...)
+		out = append(out, endpointDiagnosis(ctx, client.Endpoint(), client.Offline()))
+	}
+	out = append(out, t.tokenDiagnosis(), t.proxyDiagnosis())
 	return append(out, t.localeDiagnosis(), t.terminalDiagnosis())
 }
 
@@ -124,25 +130,7 @@ func memoryDiagnosis() diagnosis {
 	return d
 }
 
-// cacheDir is where the hub's tools keep what they download, as
-// huggingface_hub decides it.
-func (t *tool) hubCacheDir() string {
-	for _, try := range []struct{ dir, sub string }{
-		{t.global.cacheDir, ""}, {t.getenv("HF_HUB_CACHE"), ""}, {t.getenv("HF_HOME"), "hub"}, {t.getenv("XDG_CACHE_HOME"), "huggingface/hub"},
-	} {
-		if try.dir != "" {
-			return filepath.Join(try.dir, filepath.FromSlash(try.sub))
-		}
-	}
-	home := t.getenv("HOME")
-	if home == "" {
-		home = t.getenv("USERPROFILE")
-	}
-	return filepath.Join(home, ".cache", "huggingface", "hub")
-}
-
-func (t *tool) cacheDiagnoses() []diagnosis {
-	dir := t.hubCacheDir()
+func cacheDiagnoses(dir string) []diagnosis {
 	cache := diagnosis{Name: "hub cache", Status: healthy, Value: dir}
 	at := dir
 	info, err := os.Stat(dir)
@@ -166,7 +154,7 @@ func (t *tool) cacheDiagnoses() []diagnosis {
 		}
 	}
 	disk := diagnosis{Name: "free disk", Status: healthy}
-	free, err := freeDisk(at)
+	free, err := fetch.FreeSpace(at)
 	switch {
 	case err != nil:
 		disk.Status, disk.Value = warning, "unknown: "+err.Error()
@@ -184,23 +172,15 @@ func (t *tool) cacheDiagnoses() []diagnosis {
 // tokenDiagnosis tells whether a token is set, never which.
 func (t *tool) tokenDiagnosis() diagnosis {
 	d := diagnosis{Name: "hub token", Status: healthy}
-	home := t.getenv("HF_HOME")
-	if home == "" {
-		home = filepath.Dir(t.hubCacheDir())
-	}
-	file := filepath.Join(home, "token")
-	if p := t.getenv("HF_TOKEN_PATH"); p != "" {
-		file = p
-	}
-	switch _, err := os.Stat(file); {
+	switch source := fetch.TokenSource(t.getenv, t.home()); {
 	case t.global.token != "":
 		d.Value = "given by --token"
-	case t.getenv("HF_TOKEN") != "":
-		d.Value = "set in HF_TOKEN"
-	case err == nil:
-		d.Value = "in " + file
-	default:
+	case source == "":
 		d.Value = "none: public repositories only"
+	case strings.ContainsAny(source, `/\`):
+		d.Value = "in " + source
+	default:
+		d.Value = "set in " + source
 	}
 	return d
 }
@@ -208,16 +188,9 @@ func (t *tool) tokenDiagnosis() diagnosis {
 // endpointTimeout bounds the question whether the hub answers.
 const endpointTimeout = 5 * time.Second
 
-func (t *tool) endpointDiagnosis(ctx context.Context) diagnosis {
-	end := t.global.endpoint
-	if end == "" {
-		end = t.getenv("HF_ENDPOINT")
-	}
-	if end == "" {
-		end = "https://huggingface.co"
-	}
+func endpointDiagnosis(ctx context.Context, end string, offline bool) diagnosis {
 	d := diagnosis{Name: "hub endpoint", Status: healthy, Value: withoutPassword(end)}
-	if t.global.offline || truthy(t.getenv("HF_HUB_OFFLINE")) {
+	if offline {
 		d.Value += " (offline: not asked)"
 		return d
 	}
@@ -241,14 +214,6 @@ func (t *tool) endpointDiagnosis(ctx context.Context) diagnosis {
 		d.Status, d.Hint = warning, "the server has trouble: try later"
 	}
 	return d
-}
-
-func truthy(s string) bool {
-	switch strings.ToUpper(s) {
-	case "1", "ON", "YES", "TRUE":
-		return true
-	}
-	return false
 }
 
 // withoutPassword hides the credentials in a web address.

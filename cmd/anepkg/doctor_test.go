@@ -62,7 +62,7 @@ func TestDoctor(t *testing.T) {
 	defer hub.Close()
 	dir := t.TempDir()
 	file := filepath.Join(dir, "file")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
+	if err := os.WriteFile(file, []byte("hf_secret"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	down := httptest.NewServer(http.NotFoundHandler())

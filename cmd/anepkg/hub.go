@@ -14,11 +14,7 @@ import (
 
 // hub makes a client of the environment and the global flags.
 func (t *tool) hub() (*fetch.Client, error) {
-	home := t.getenv("HOME")
-	if home == "" {
-		home = t.getenv("USERPROFILE")
-	}
-	cfg, err := fetch.ConfigFromEnv(t.getenv, home)
+	cfg, err := fetch.ConfigFromEnv(t.getenv, t.home())
 	if err != nil {
 		return nil, err
 	}
@@ -35,6 +31,14 @@ func (t *tool) hub() (*fetch.Client, error) {
 	cfg.UserAgent = "anepkg"
 	cfg.Log = t.logger()
 	return fetch.New(cfg)
+}
+
+// home is the user's folder.
+func (t *tool) home() string {
+	if h := t.getenv("HOME"); h != "" {
+		return h
+	}
+	return t.getenv("USERPROFILE")
 }
 
 // reading says how a command wants a repository.
