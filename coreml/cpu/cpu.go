@@ -9,13 +9,14 @@
 // printed types may hold unknown dimensions; every result is checked against
 // the type that the program declares.
 //
-// Files: cpu.go (Backend), lower.go (program to nodes), builder.go (what an
-// op's constructor sees), exec.go (Session), call.go (what a kernel sees),
-// value.go and convert.go (run-time arrays, buffers), state.go (states),
-// pool.go (workers), optable.go (every op), op_<family>.go (the ops),
-// operand.go (checks and moves that they share),
-// weight*.go (compressed weights), gemm*.go and half*.go (inner loops, with
-// vector versions in assembly).
+// Files: cpu.go (Backend), lower.go (program to nodes), plan.go (lifetimes,
+// updates in place, masks), builder.go (what an op's constructor sees),
+// exec.go (Session), call.go (what a kernel sees), value.go, view.go and
+// convert.go (run-time arrays, buffers), state.go (states), pool.go (workers),
+// optable.go (every op), op_<family>.go (the ops), operand.go and broadcast.go
+// (what they share), weight*.go (compressed weights), gemm.go,
+// half_portable.go and halftable.go (inner loops), simd_amd64.* and lut*.s
+// (their vector versions), info.go (the processor).
 package cpu
 
 import (
