@@ -71,7 +71,7 @@ func openReaderAt(pkg *manifest.Package, name string) (*table, error) {
 	switch {
 	case err != nil:
 		return nil, diag.Errorf(diag.In(name), diag.IO, "cannot be read: %w", err)
-	case len(data) > maxUnseekable:
+	case int64(len(data)) > maxUnseekable:
 		return nil, diag.Errorf(diag.In(name), diag.TooLarge, "more than %d bytes in a file that cannot be read at random", int64(maxUnseekable))
 	}
 	return &table{name: name, r: bytes.NewReader(data), size: int64(len(data)), close: func() error { return nil }}, nil

@@ -45,7 +45,7 @@ func add(a, b int) int {
 }
 
 func times(a, b int) int {
-	if a < 0 || b < 0 || a > 0 && b > tensor.MaxElements/a {
+	if a < 0 || b < 0 || a > 0 && int64(b) > tensor.MaxElements/int64(a) {
 		return unknown
 	}
 	return a * b
