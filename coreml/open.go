@@ -28,7 +28,7 @@ const (
 const maxPipeline = 100
 
 // maxProgramFile bounds model.mil and model.mlmodel in bytes.
-const maxProgramFile = 1 << 30
+const maxProgramFile = 256 << 20
 
 // Open opens the model at name inside fsys. name is one of
 //
@@ -293,6 +293,9 @@ func (o *opener) read(ctx context.Context, name string, limit int64) ([]byte, er
 		return nil, ioError(name, err)
 	}
 	defer func() { _ = f.Close() }()
+	if info, err := f.Stat(); err == nil && info.Size() > limit {
+		return nil, diag.Errorf(diag.In(name), diag.TooLarge, "%d bytes, want at most %d", info.Size(), limit)
+	}
 	data, err := io.ReadAll(io.LimitReader(f, limit+1))
 	switch {
 	case err != nil:

@@ -79,6 +79,9 @@ func Validate(ctx context.Context, pkg *manifest.Package, opts Options) (*Valida
 			}
 		}
 	}
+	if !slices.ContainsFunc(rules, func(r Rule) bool { return selected(&r, opts) }) {
+		return nil, diag.Errorf(diag.Pos{}, diag.Usage, "no check is left to run: what --only names, --skip leaves out")
+	}
 	var err error
 	if opts.Targets, err = expandTargets(opts.Targets); err != nil {
 		return nil, err

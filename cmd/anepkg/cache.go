@@ -111,7 +111,7 @@ func (t *tool) cacheList(c *cli.Context, cache *fetch.Cache) error {
 	for _, r := range repos {
 		j := cacheRepoJSON{r.Repo, string(r.Kind), r.Dir, r.Bytes, r.Partial, r.Unused, r.Refs, nil}
 		for _, s := range r.Snapshots {
-			j.Snapshots = append(j.Snapshots, cacheSnapshotJSON(snapshotFields(s)))
+			j.Snapshots = append(j.Snapshots, snapshotFields(s))
 		}
 		out.Repos = append(out.Repos, j)
 		total += r.Bytes

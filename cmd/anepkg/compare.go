@@ -10,6 +10,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/anepkg/anepkg/coreml"
+	"github.com/anepkg/anepkg/coreml/diag"
 	"github.com/anepkg/anepkg/manifest"
 	"github.com/anepkg/anepkg/runner"
 )
@@ -38,7 +39,10 @@ func (t *tool) compareCommand() *cli.Command {
 				return t.withPackage(c, func(ctx context.Context, pkg *manifest.Package) error {
 					bar := t.progress(&opts)
 					file := c.String("golden")
-					r, err := runner.CompareGolden(ctx, pkg, backend, opts, os.DirFS(filepath.Dir(file)), filepath.Base(file))
+					if _, err := os.Stat(file); err != nil {
+						return diag.Errorf(diag.Pos{}, diag.NotFound, "%w", err).WithHint("--golden names a file that holds prompts and expected logits")
+					}
+					r, err := runner.CompareGolden(ctx, pkg, backend, opts, dirFS(filepath.Dir(file)), filepath.Base(file))
 					bar.done()
 					if err != nil {
 						return err

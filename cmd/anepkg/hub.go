@@ -145,5 +145,5 @@ func (t *tool) remoteTarget(ctx context.Context, arg string, how reading) (*targ
 	if !info.IsDir() {
 		return openFile(res.Path, info)
 	}
-	return &target{fsys: os.DirFS(res.Path), path: filepath.Clean(res.Path)}, nil
+	return &target{fsys: dirFS(res.Path), path: filepath.Clean(res.Path)}, nil
 }

@@ -74,7 +74,7 @@ func TestRemoteJudging(t *testing.T) {
 			t.Errorf("%s %s: %d bytes of weights were read", s.Method, s.Path, s.Sent)
 		}
 	}
-	err := filepath.WalkDir(h.env["HF_HUB_CACHE"], func(p string, d fs.DirEntry, err error) error {
+	err := filepath.WalkDir(h.env["HF_HUB_CACHE"], func(p string, _ fs.DirEntry, err error) error {
 		if err == nil && strings.Contains(filepath.ToSlash(p), "/snapshots/") && strings.HasSuffix(p, "weight.bin") {
 			t.Errorf("judging kept %s in the cache", p)
 		}

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -35,10 +36,26 @@ func writeLogits(name string, rows [][]float32) error {
 }
 
 // replaceFile writes a file beside name and renames it when write succeeds.
+// Behind a symbolic link the file that it names is replaced; a device or a
+// pipe is written into.
 func replaceFile(name string, write func(*os.File) error) error {
+	if name == "-" {
+		return usagef("- is no file to write").WithHint("give a file name, or ./- for a file of that name")
+	}
+	if info, err := os.Stat(name); err == nil {
+		switch {
+		case info.IsDir():
+			return usagef("%s is a folder, want a file to write", name)
+		case !info.Mode().IsRegular():
+			return writeInto(name, write)
+		}
+		if name, err = filepath.EvalSymlinks(name); err != nil {
+			return diag.Errorf(diag.Pos{}, diag.IO, "%w", err)
+		}
+	}
 	f, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".part-*")
 	if err != nil {
-		return diag.Errorf(diag.In(name), diag.IO, "%w", err)
+		return diag.Errorf(diag.In(name), diag.IO, "%w", cause(err))
 	}
 	err = write(f)
 	if err == nil {
@@ -54,7 +71,27 @@ func replaceFile(name string, write func(*os.File) error) error {
 		err = os.Rename(f.Name(), name)
 	}
 	if err != nil {
-		return diag.Errorf(diag.In(name), diag.IO, "%w", errors.Join(err, os.Remove(f.Name())))
+		return diag.Errorf(diag.In(name), diag.IO, "%w", errors.Join(cause(err), os.Remove(f.Name())))
 	}
 	return nil
+}
+
+// writeInto writes into an existing device or pipe.
+func writeInto(name string, write func(*os.File) error) error {
+	f, err := os.OpenFile(name, os.O_WRONLY, 0)
+	if err != nil {
+		return diag.Errorf(diag.Pos{}, diag.IO, "%w", err)
+	}
+	if err := errors.Join(write(f), f.Close()); err != nil {
+		return diag.Errorf(diag.In(name), diag.IO, "%w", cause(err))
+	}
+	return nil
+}
+
+// cause leaves out the name of a temporary file from an error of package os.
+func cause(err error) error {
+	if pe := (*fs.PathError)(nil); errors.As(err, &pe) {
+		return pe.Err
+	}
+	return err
 }

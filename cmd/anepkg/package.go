@@ -23,6 +23,7 @@ func (t *tool) withPackage(c *cli.Context, fn func(ctx context.Context, pkg *man
 			if err := refuse(pkg); err != nil {
 				return err
 			}
+			t.warnProblems(c.Context, pkg, c.Command.Name == "states" || c.Command.Name == "layers")
 			return fn(c.Context, pkg)
 		})
 	})
@@ -40,6 +41,34 @@ func (t *tool) openPackage(ctx context.Context, tg *target, fn func(*manifest.Pa
 		err = fmt.Errorf("closing %s: %w", pkg.Path, cerr)
 	}
 	return err
+}
+
+// maxWarnings bounds the warnings of one command.
+const maxWarnings = 10
+
+// warnProblems says on standard error what is wrong with the description
+// files of a package that still opens and, with models, which models do not
+// open: for commands that leave those out.
+func (t *tool) warnProblems(ctx context.Context, pkg *manifest.Package, models bool) {
+	var all []error
+	for _, e := range pkg.Problems {
+		all = append(all, e)
+	}
+	for _, part := range pkg.Parts {
+		if !models {
+			break
+		}
+		if _, err := pkg.Model(ctx, part); err != nil && ctx.Err() == nil {
+			all = append(all, err)
+		}
+	}
+	for i, err := range all {
+		if i == maxWarnings {
+			fmt.Fprintf(t.stderr, "warning: %s more; see anepkg validate\n", thousands(int64(len(all)-i)))
+			return
+		}
+		fmt.Fprintf(t.stderr, "warning: %v\n", err)
+	}
 }
 
 // refuse explains why nothing can be done with a folder of an unsupported

@@ -44,7 +44,7 @@ type globals struct {
 // run executes one command line and returns the exit status.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer, getenv func(string) string) (status int) {
 	t := &tool{
-		stdin: stdin, stdout: &output{w: stdout}, stderr: stderr, getenv: getenv,
+		stdin: &ctxReader{ctx: ctx, r: stdin}, stdout: &output{w: stdout}, stderr: stderr, getenv: getenv,
 		stdinTTY: isTerminal(stdin), stdoutTTY: isTerminal(stdout), stderrTTY: isTerminal(stderr),
 	}
 	t.global.json = wantsJSON(args) // so that a wrong command line is reported in the right form

@@ -97,6 +97,9 @@ func (t *tool) runCommand() *cli.Command {
 		Description: runText,
 		Flags:       append(runFlags(), engineFlags()...),
 		Action: func(c *cli.Context) error {
+			if _, err := oneTarget(c); err != nil {
+				return err // before standard input is read
+			}
 			backend, opts, err := t.engine(c)
 			if err != nil {
 				return err
@@ -147,6 +150,8 @@ func samplingOf(c *cli.Context) (sample.Config, error) {
 	}
 	chance := c.IsSet("top-k") || c.IsSet("top-p") || c.IsSet("min-p")
 	switch {
+	case c.IsSet("repeat-penalty") && cfg.RepeatPenalty == 0:
+		return cfg, usagef("--repeat-penalty 0: want a number above 0 (1 = off)")
 	case c.Bool("shift") && c.Bool("strict-context"):
 		return cfg, usagef("--shift and --strict-context exclude each other")
 	case c.Bool("greedy") && cfg.Temperature > 0:

@@ -63,7 +63,7 @@ func openTarget(ctx context.Context, arg string) (*target, error) {
 	info, err := os.Stat(arg)
 	switch {
 	case err == nil && info.IsDir():
-		return &target{fsys: os.DirFS(arg), path: filepath.Clean(arg)}, nil
+		return &target{fsys: dirFS(arg), path: filepath.Clean(arg)}, nil
 	case err == nil:
 		return openFile(arg, info)
 	case isRemote(arg):

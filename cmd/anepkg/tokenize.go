@@ -8,6 +8,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -192,12 +193,21 @@ func parseIDs(text string) ([]int, error) {
 	if strings.HasPrefix(text, "[") && strings.HasSuffix(text, "]") {
 		text = text[1 : len(text)-1]
 	}
-	for _, f := range strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(", \t\r\n", r) }) {
-		id, err := strconv.ParseInt(f, 10, 32)
-		if err != nil || id < 0 {
-			return nil, usagef("%q is not a token id: want a number from 0", f)
+	if strings.TrimSpace(text) == "" {
+		return ids, nil
+	}
+	for _, group := range strings.Split(strings.TrimSuffix(strings.TrimSpace(text), ","), ",") {
+		fields := strings.Fields(group)
+		if len(fields) == 0 {
+			return nil, usagef("a token id is missing between two commas of %q", text)
 		}
-		ids = append(ids, int(id))
+		for _, f := range fields {
+			id, err := strconv.ParseInt(f, 10, 32)
+			if err != nil || id < 0 {
+				return nil, usagef("%q is not a token id: want a number from 0 to %d", f, math.MaxInt32)
+			}
+			ids = append(ids, int(id))
+		}
 	}
 	return ids, nil
 }
@@ -283,7 +293,7 @@ func (t *tool) openTokenizer(c *cli.Context) (tokenizer.Tokenizer, error) {
 	}
 	arg := c.Args().First()
 	if info, err := os.Stat(arg); err == nil && info.Mode().IsRegular() && strings.EqualFold(filepath.Ext(arg), ".json") {
-		return loadTokenizer(os.DirFS(filepath.Dir(arg)), filepath.Base(arg), arg, read)
+		return loadTokenizer(dirFS(filepath.Dir(arg)), filepath.Base(arg), arg, read)
 	}
 	tg, err := t.open(c, arg)
 	if err != nil {
