@@ -3,6 +3,8 @@ package fetch
 import (
 	"path"
 	"strings"
+
+	"github.com/anepkg/anepkg/coreml/diag"
 )
 
 // nearPath finds the file or folder of all that is most like name, "" when
@@ -21,7 +23,7 @@ func nearPath(name string, all []File) string {
 	}
 	best, dist := "", max(2, len(name)/4)+1
 	for _, n := range names {
-		d := editDistance(strings.ToLower(name), strings.ToLower(n), dist)
+		d := diag.Distance(strings.ToLower(name), strings.ToLower(n), dist)
 		if strings.EqualFold(path.Base(n), path.Base(name)) {
 			d = min(d, 1)
 		}
@@ -33,28 +35,4 @@ func nearPath(name string, all []File) string {
 		return ""
 	}
 	return best
-}
-
-// editDistance is the Levenshtein distance of a and b in bytes, or most when
-// it is at least that.
-func editDistance(a, b string, most int) int {
-	if len(a)-len(b) >= most || len(b)-len(a) >= most {
-		return most
-	}
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		prev := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := prev
-			if a[i] != b[j] {
-				cost = 1 + min(prev, row[j], row[j+1])
-			}
-			prev, row[j+1] = row[j+1], cost
-		}
-	}
-	return min(row[len(b)], most)
 }

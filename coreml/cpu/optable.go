@@ -3,6 +3,8 @@ package cpu
 import (
 	"slices"
 	"strings"
+
+	"github.com/anepkg/anepkg/coreml/diag"
 )
 
 // opDef is an op of the table.
@@ -67,33 +69,9 @@ func Ops() []OpInfo {
 func nearestOp(name string) string {
 	best, dist := "", 3
 	for n := range opTable {
-		if d := editDistance(n, name, dist); d < dist || d == dist && d < 3 && n < best {
+		if d := diag.Distance(n, name, dist); d < dist || d == dist && d < 3 && n < best {
 			best, dist = n, d
 		}
 	}
 	return best
-}
-
-// editDistance is Levenshtein's, or limit when it is at least that.
-func editDistance(a, b string, limit int) int {
-	if len(a)-len(b) >= limit || len(b)-len(a) >= limit {
-		return limit
-	}
-	prev := make([]int, len(b)+1)
-	for j := range prev {
-		prev[j] = j
-	}
-	for i := range len(a) {
-		diag := prev[0]
-		prev[0] = i + 1
-		for j := range len(b) {
-			sub := diag
-			if a[i] != b[j] {
-				sub++
-			}
-			diag = prev[j+1]
-			prev[j+1] = min(sub, prev[j]+1, prev[j+1]+1)
-		}
-	}
-	return min(prev[len(b)], limit)
 }

@@ -166,36 +166,10 @@ func (c *checker) nearest(name string) string {
 			if len(n) > len(name)+2 || len(name) > len(n)+2 {
 				continue
 			}
-			if d := distance(name, n, bestDist); d < bestDist || d == bestDist && d < 3 && n < best {
+			if d := diag.Distance(name, n, bestDist); d < bestDist || d == bestDist && d < 3 && n < best {
 				best, bestDist = n, d
 			}
 		}
 	}
 	return best
-}
-
-// distance is the edit distance of two short names; anything above limit
-// comes back as limit+1.
-func distance(a, b string, limit int) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal, least := row[0], i+1
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost = 1 + min(diagonal, row[j], row[j+1])
-			}
-			diagonal = row[j+1]
-			row[j+1] = cost
-			least = min(least, cost)
-		}
-		if least > limit {
-			return limit + 1
-		}
-	}
-	return row[len(b)]
 }
