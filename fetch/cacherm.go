@@ -105,8 +105,10 @@ func (rm *remover) all() error {
 	if err := rm.tree(rm.repo.Dir); err != nil {
 		return err
 	}
-	if isDir(locks) {
-		return rm.tree(locks)
+	if isDir(locks) && rm.tree(locks) != nil {
+		// Somebody takes or made a lock at this moment: it stays theirs.
+		rm.out.Busy = append(rm.out.Busy, locks)
+		rm.out.Paths = rm.out.Paths[:len(rm.out.Paths)-1]
 	}
 	return nil
 }
@@ -197,9 +199,6 @@ func (rm *remover) blob(b cachedBlob) error {
 	}
 	if ok && !rm.dryRun {
 		rc := repoCache{root: rm.ca.dir, dir: rm.repo.Dir}
-		if err := makeDirs(filepath.Dir(rc.lockPath(digest))); err != nil {
-			return ioErr(name, err)
-		}
 		lock, err := tryLock(rc.lockPath(digest))
 		if errors.Is(err, errLocked) {
 			rm.out.Busy = append(rm.out.Busy, name)

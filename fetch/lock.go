@@ -3,6 +3,7 @@ package fetch
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
@@ -27,9 +28,6 @@ type fileLock struct{ f *os.File }
 // system without locks it returns a lock that holds nothing: content is safe
 // without, only work may be done twice.
 func takeLock(ctx context.Context, path string) (*fileLock, error) {
-	if err := makeDirs(filepath.Dir(path)); err != nil {
-		return nil, ioErr(path, err)
-	}
 	for {
 		l, err := tryLock(path)
 		switch {
@@ -51,9 +49,17 @@ var (
 	errNoLocks = errors.New("the file system has no locks")
 )
 
-// tryLock takes the lock, or returns errLocked at once.
+// tryLock takes the lock, creating file and folders, or returns errLocked at
+// once: also when somebody removes the folder again and again meanwhile.
 func tryLock(path string) (*fileLock, error) {
-	f, err := openFile(path, os.O_RDWR|os.O_CREATE)
+	err := makeDirs(filepath.Dir(path))
+	var f *os.File
+	if err == nil {
+		f, err = openFile(path, os.O_RDWR|os.O_CREATE)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, errLocked
+	}
 	if err != nil {
 		return nil, err
 	}

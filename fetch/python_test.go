@@ -12,9 +12,8 @@ import (
 	"github.com/anepkg/anepkg/fetch/hubtest"
 )
 
-// python runs a program against the fake hub with huggingface_hub, or skips
-// when that is not installed.
-func python(t *testing.T, h *hubtest.Hub, cache, program string) string {
+// needPython skips the test when there is no python3 with huggingface_hub.
+func needPython(t *testing.T) string {
 	t.Helper()
 	exe, err := exec.LookPath("python3")
 	if err == nil {
@@ -23,6 +22,14 @@ func python(t *testing.T, h *hubtest.Hub, cache, program string) string {
 	if err != nil {
 		t.Skip("python3 with huggingface_hub is not installed")
 	}
+	return exe
+}
+
+// python runs a program against the fake hub with huggingface_hub, or skips
+// when that is not installed.
+func python(t *testing.T, h *hubtest.Hub, cache, program string) string {
+	t.Helper()
+	exe := needPython(t)
 	cmd := exec.Command(exe, "-c", program)
 	cmd.Env = append(os.Environ(), "HF_ENDPOINT="+h.URL, "HF_HUB_CACHE="+cache, "HF_HOME="+filepath.Dir(cache),
 		"HF_HUB_DISABLE_XET=1", "HF_HUB_DISABLE_TELEMETRY=1", "HF_HUB_DISABLE_PROGRESS_BARS=1", "HF_HUB_OFFLINE=0", "HF_TOKEN=")
@@ -92,6 +99,7 @@ func TestWeReadPythons(t *testing.T) {
 
 // TestPythonAtTheSameTime: both fetch into one cache; every content comes once.
 func TestPythonAtTheSameTime(t *testing.T) {
+	needPython(t) // before the other fetch starts
 	h := newHub(t)
 	files := packageFiles()
 	files["big.bin"] = blob(20<<20, 12)

@@ -58,7 +58,7 @@ func TestKilled(t *testing.T) {
 	}
 	h.Add(repoName, files)
 	// Slow enough that kills hit every stage.
-	h.Fault = func(hubtest.Request) *hubtest.Fault { return &hubtest.Fault{Hang: 3 * time.Millisecond} }
+	h.SetFault(func(hubtest.Request) *hubtest.Fault { return &hubtest.Fault{Hang: 3 * time.Millisecond} })
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)

@@ -48,8 +48,7 @@ func (h *Hub) serveFile(w http.ResponseWriter, r *http.Request, name, commit, p 
 
 // serveStorage is the second server: it knows no tokens, only signatures.
 func (h *Hub) serveStorage(w http.ResponseWriter, r *http.Request) {
-	w, done := h.watch("storage", w, r)
-	defer done()
+	w = h.watch("storage", w, r)
 	parts := strings.SplitN(strings.TrimPrefix(r.URL.Path, "/"), "/", 4)
 	if r.URL.Query().Get("key") != storageKey || len(parts) != 4 {
 		http.Error(w, "<?xml version=\"1.0\"?><Error><Code>AccessDenied</Code></Error>", http.StatusForbidden)
@@ -126,28 +125,36 @@ func wantedRange(v string, size int64) (a, b int64, ok bool) {
 	return a, b, true
 }
 
-// counting notes how much of a body was sent.
+// counting notes how much of a body was sent. It counts before it writes, so
+// that a client that has a byte finds it counted.
 type counting struct {
 	http.ResponseWriter
+	h    *Hub
 	seen *Seen
 }
 
 func (c *counting) Write(p []byte) (int, error) {
+	c.add(len(p))
 	n, err := c.ResponseWriter.Write(p)
-	c.seen.Sent += int64(n)
+	c.add(n - len(p))
 	return n, err
+}
+
+func (c *counting) add(n int) {
+	c.h.mu.Lock()
+	defer c.h.mu.Unlock()
+	c.seen.Sent += int64(n)
 }
 
 // Unwrap is for http.ResponseController.
 func (c *counting) Unwrap() http.ResponseWriter { return c.ResponseWriter }
 
-// watch notes the request.
-func (h *Hub) watch(server string, w http.ResponseWriter, r *http.Request) (http.ResponseWriter, func()) {
+// watch notes the request, in the order of arrival.
+func (h *Hub) watch(server string, w http.ResponseWriter, r *http.Request) http.ResponseWriter {
 	s := &Seen{Server: server, Method: r.Method, Path: r.URL.Path, Range: r.Header.Get("Range"),
 		Auth: r.Header.Get("Authorization"), Accept: r.Header.Get("Accept-Encoding")}
-	return &counting{w, s}, func() {
-		h.mu.Lock()
-		defer h.mu.Unlock()
-		h.seen = append(h.seen, *s)
-	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.seen = append(h.seen, s)
+	return &counting{w, h, s}
 }

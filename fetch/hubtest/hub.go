@@ -89,7 +89,7 @@ type Hub struct {
 
 	mu    sync.Mutex
 	repos map[string]*repo
-	seen  []Seen
+	seen  []*Seen
 	count map[string]int
 }
 
@@ -182,7 +182,11 @@ func (h *Hub) repo(name string) *repo {
 func (h *Hub) Seen() []Seen {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return slices.Clone(h.seen)
+	out := make([]Seen, len(h.seen))
+	for i, s := range h.seen {
+		out[i] = *s
+	}
+	return out
 }
 
 // Forget empties the list of requests.

@@ -14,8 +14,7 @@ import (
 
 // serveHub is the first server.
 func (h *Hub) serveHub(w http.ResponseWriter, r *http.Request) {
-	w, done := h.watch("hub", w, r)
-	defer done()
+	w = h.watch("hub", w, r)
 	segs := strings.Split(strings.Trim(r.URL.EscapedPath(), "/"), "/")
 	for i := range segs {
 		segs[i], _ = url.PathUnescape(segs[i])
