@@ -20,6 +20,7 @@ import (
 	"github.com/anepkg/anepkg/coreml/diag"
 	"github.com/anepkg/anepkg/coreml/mil"
 	"github.com/anepkg/anepkg/coreml/mlmodelc"
+	"github.com/anepkg/anepkg/coreml/sharedtest"
 	"github.com/anepkg/anepkg/coreml/tensor"
 )
 
@@ -38,7 +39,7 @@ var refusals = map[string]string{
 // models lists the paths below the shared models that name a model.
 func models(t testing.TB) (fs.FS, []string) {
 	t.Helper()
-	fsys := os.DirFS(sharedDir(t, "models"))
+	fsys := os.DirFS(sharedtest.Path(t, "models"))
 	var out []string
 	err := fs.WalkDir(fsys, ".", func(p string, _ fs.DirEntry, err error) error {
 		switch path.Ext(p) {
@@ -360,7 +361,7 @@ func (n noReaderAt) Open(name string) (fs.File, error) {
 // TestAccess reads the same weights through a mapping, at random and as a
 // whole, from several goroutines.
 func TestAccess(t *testing.T) {
-	dir := sharedDir(t, "models", "tiny", "anemll-qwen3-lut6", "compiled")
+	dir := sharedtest.Path(t, "models", "tiny", "anemll-qwen3-lut6", "compiled")
 	disk := os.DirFS(dir)
 	memory := fstest.MapFS{}
 	const name = "qwen_lm_head_lut6.mlmodelc"
@@ -452,7 +453,7 @@ func TestContainersAgree(t *testing.T) {
 // package. Whatever Open says, nothing may panic or hang, and every error
 // has a code.
 func TestMutations(t *testing.T) {
-	dir := sharedDir(t, "models", "tiny", "seed-qwen3-int8")
+	dir := sharedtest.Path(t, "models", "tiny", "seed-qwen3-int8")
 	for _, name := range []string{"compiled/qwen_lm_head_int4.mlmodelc", "package/qwen_lm_head_int4.mlpackage"} {
 		files := fstest.MapFS{}
 		err := fs.WalkDir(os.DirFS(dir), name, func(p string, d fs.DirEntry, err error) error {

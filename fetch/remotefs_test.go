@@ -15,41 +15,12 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"github.com/anepkg/anepkg/coreml/sharedtest"
 	"github.com/anepkg/anepkg/fetch"
 	"github.com/anepkg/anepkg/fetch/hubtest"
 	"github.com/anepkg/anepkg/inspect"
 	"github.com/anepkg/anepkg/manifest"
 )
-
-// sharedDir finds the shared data: ANEPKG_SHARED, or beside the module.
-func sharedDir(t testing.TB, sub string) string {
-	t.Helper()
-	root := os.Getenv("ANEPKG_SHARED")
-	if root == "" {
-		dir, err := os.Getwd()
-		if err != nil {
-			t.Fatal(err)
-		}
-		for {
-			if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
-				break
-			}
-			if filepath.Dir(dir) == dir {
-				t.Fatal("no go.mod above the test")
-			}
-			dir = filepath.Dir(dir)
-		}
-		root = filepath.Join(filepath.Dir(dir), "shared")
-	}
-	p := filepath.Join(root, filepath.FromSlash(sub))
-	if _, err := os.Stat(p); err != nil {
-		if os.Getenv("ANEPKG_REQUIRE_SHARED") == "1" {
-			t.Fatalf("shared data are required: %v", err)
-		}
-		t.Skipf("shared data are absent: %s (set ANEPKG_SHARED)", p)
-	}
-	return p
-}
 
 // judge is everything that the commands show without weights, as JSON.
 func judge(t *testing.T, fsys fs.FS) string {
@@ -85,7 +56,7 @@ func judge(t *testing.T, fsys fs.FS) string {
 // TestJudgeRemotely opens every tiny package over the network: the reports
 // are those of the folder, and of the weights only headers came.
 func TestJudgeRemotely(t *testing.T) {
-	root := sharedDir(t, "models/tiny")
+	root := sharedtest.Path(t, "models/tiny")
 	dirs, err := filepath.Glob(filepath.Join(root, "*", "compiled"))
 	if err != nil || len(dirs) < 10 {
 		t.Fatalf("%d packages, %v", len(dirs), err)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/anepkg/anepkg/coreml/diag"
+	"github.com/anepkg/anepkg/coreml/sharedtest"
 	"github.com/anepkg/anepkg/fetch"
 )
 
@@ -78,7 +79,7 @@ func TestSelection(t *testing.T) {
 
 // TestParts asks for single models of a real package.
 func TestParts(t *testing.T) {
-	dir := filepath.Join(sharedDir(t, "models/tiny"), "anemll-llama-lut4", "compiled")
+	dir := filepath.Join(sharedtest.Path(t, "models/tiny"), "anemll-llama-lut4", "compiled")
 	h := newHub(t)
 	if _, err := h.AddFS(repoName, os.DirFS(dir)); err != nil {
 		t.Fatal(err)

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"github.com/anepkg/anepkg/coreml/sharedtest"
 	"github.com/anepkg/anepkg/inspect"
 )
 
@@ -45,7 +46,7 @@ func BenchmarkWeights(b *testing.B) {
 
 // BenchmarkFast validates a real package of 28 layers without its weights.
 func BenchmarkFast(b *testing.B) {
-	dir := sharedDir(b, "models/anemll-qwen3-1.7b-ctx2048-lfs-pointers")
+	dir := sharedtest.Path(b, "models/anemll-qwen3-1.7b-ctx2048-lfs-pointers")
 	for b.Loop() {
 		if _, err := inspect.Validate(context.Background(), open(b, os.DirFS(dir), dir), inspect.Options{Fast: true}); err != nil {
 			b.Fatal(err)

@@ -11,13 +11,14 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"github.com/anepkg/anepkg/coreml/sharedtest"
 	"github.com/anepkg/anepkg/inspect"
 )
 
 // TestDiffForms: the two containers of one conversion have the same numbers,
 // programs and bytes; only the container differs.
 func TestDiffForms(t *testing.T) {
-	dir := sharedDir(t, "models/tiny/seed-qwen3-lut6")
+	dir := sharedtest.Path(t, "models/tiny/seed-qwen3-lut6")
 	a, b := open(t, os.DirFS(dir+"/compiled"), "a"), open(t, os.DirFS(dir+"/package"), "b")
 	r, err := inspect.Diff(context.Background(), a, b, inspect.Options{})
 	if err != nil {
@@ -43,7 +44,7 @@ func weightCounts(r *inspect.DiffReport) []int {
 // TestDiffChanges changes one thing at a time.
 func TestDiffChanges(t *testing.T) {
 	const chunk = "qwen_FFN_PF_lut6_chunk_02of02.mlmodelc"
-	files := load(t, sharedDir(t, "models/tiny/seed-qwen3-lut6/compiled"))
+	files := load(t, sharedtest.Path(t, "models/tiny/seed-qwen3-lut6/compiled"))
 	for _, c := range []struct {
 		name   string
 		change func(fstest.MapFS)

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"github.com/anepkg/anepkg/coreml/sharedtest"
 	"github.com/anepkg/anepkg/inspect"
 )
 
@@ -23,7 +24,7 @@ func TestHostile(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			rounds := rounds
-			files := load(t, sharedDir(t, "models/"+name))
+			files := load(t, sharedtest.Path(t, "models/"+name))
 			names := slices.Sorted(maps.Keys(files))
 			rng := rand.New(rand.NewPCG(1, uint64(len(name))))
 			if strings.HasPrefix(name, "anemll-qwen3-1.7b") {

@@ -7,13 +7,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/anepkg/anepkg/coreml/sharedtest"
 	"github.com/anepkg/anepkg/inspect"
 )
 
 // TestMemory: the numbers of a small package, worked out by hand from its
 // shapes.
 func TestMemory(t *testing.T) {
-	dir := sharedDir(t, "models/tiny/seed-qwen3_5-lut6/compiled")
+	dir := sharedtest.Path(t, "models/tiny/seed-qwen3_5-lut6/compiled")
 	p := open(t, os.DirFS(dir), dir)
 	r, err := inspect.Memory(context.Background(), p, 128, 4096)
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/anepkg/anepkg/coreml/sharedtest"
 	"github.com/anepkg/anepkg/inspect"
 	"github.com/anepkg/anepkg/manifest"
 )
@@ -113,7 +114,7 @@ func TestLayers(t *testing.T) {
 	} {
 		for _, form := range []string{"package", "compiled"} {
 			t.Run(c.name+"/"+form, func(t *testing.T) {
-				dir := sharedDir(t, "models/tiny/"+c.name+"/"+form)
+				dir := sharedtest.Path(t, "models/tiny/"+c.name+"/"+form)
 				p := open(t, os.DirFS(dir), dir)
 				if p.Layout != c.layout {
 					t.Errorf("layout: got %s (%s), want %s", p.Layout, p.Reason, c.layout)
@@ -168,7 +169,7 @@ func checkStates(t *testing.T, p *manifest.Package, want map[string][]int) {
 
 // TestPointers: a clone without git-lfs is told apart from a broken package.
 func TestPointers(t *testing.T) {
-	dir := sharedDir(t, "models/anemll-qwen3-1.7b-ctx2048-lfs-pointers")
+	dir := sharedtest.Path(t, "models/anemll-qwen3-1.7b-ctx2048-lfs-pointers")
 	p := open(t, os.DirFS(dir), dir)
 	r, err := inspect.Validate(context.Background(), p, inspect.Options{})
 	if err != nil {
@@ -212,7 +213,7 @@ func TestPointers(t *testing.T) {
 // TestForeignSamples: real samples of other formats open and are named; good
 // ones have no error beyond the weight files that the collection lacks.
 func TestForeignSamples(t *testing.T) {
-	models := sharedDir(t, "models")
+	models := sharedtest.Path(t, "models")
 	for _, pattern := range []string{"compiled/*", "packages/*", "negative/*"} {
 		dirs, err := filepath.Glob(filepath.Join(models, filepath.FromSlash(pattern)))
 		if err != nil || len(dirs) == 0 {

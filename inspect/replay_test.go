@@ -10,6 +10,7 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"github.com/anepkg/anepkg/coreml/sharedtest"
 	"github.com/anepkg/anepkg/inspect"
 )
 
@@ -88,7 +89,7 @@ func TestReplays(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			m := maps.Clone(load(t, sharedDir(t, "models/"+c.pkg)))
+			m := maps.Clone(load(t, sharedtest.Path(t, "models/"+c.pkg)))
 			c.change(m)
 			r, err := inspect.Validate(context.Background(), open(t, m, "pkg"), inspect.Options{})
 			if err != nil {
@@ -109,7 +110,7 @@ func TestReplays(t *testing.T) {
 
 // TestRuntimesText: which stop ids and template each reader takes.
 func TestRuntimesText(t *testing.T) {
-	files := load(t, sharedDir(t, "models/tiny/seed-qwen3-lut6/compiled"))
+	files := load(t, sharedtest.Path(t, "models/tiny/seed-qwen3-lut6/compiled"))
 	both(write("chat_template.jinja", "{{ messages }}"), edit("tokenizer_config.json", `"chat_template"`, `"other"`), write("config.json", `{"eos_token_id": 7}`))(files)
 	r, err := inspect.Inspect(context.Background(), open(t, files, "pkg"))
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"github.com/anepkg/anepkg/coreml/sharedtest"
 	"github.com/anepkg/anepkg/inspect"
 	"github.com/anepkg/anepkg/manifest"
 )
@@ -208,7 +209,7 @@ func TestMoreRulesFire(t *testing.T) {
 	} {
 		t.Run(c.rule+"/"+string(c.severity), func(t *testing.T) {
 			t.Parallel()
-			files := load(t, sharedDir(t, "models/"+c.pkg))
+			files := load(t, sharedtest.Path(t, "models/"+c.pkg))
 			if c.change == nil {
 				if !fires(t, open(t, files, "pkg"), c.rule, c.severity) {
 					t.Error("does not fire on a package that has the property")
@@ -241,7 +242,7 @@ func longProgram(n int) string {
 // TestLinks: links on a real disk that lead nowhere, in a circle and out.
 func TestLinks(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.CopyFS(dir, os.DirFS(sharedDir(t, "models/tiny/seed-qwen3-lut6/compiled"))); err != nil {
+	if err := os.CopyFS(dir, os.DirFS(sharedtest.Path(t, "models/tiny/seed-qwen3-lut6/compiled"))); err != nil {
 		t.Fatal(err)
 	}
 	const rule = "PKG018"
@@ -265,7 +266,7 @@ func TestLinks(t *testing.T) {
 // TestNested: of a folder with several packages one is named.
 func TestNested(t *testing.T) {
 	m := fstest.MapFS{}
-	for name, f := range load(t, sharedDir(t, "models/tiny/seed-qwen3-lut6/compiled")) {
+	for name, f := range load(t, sharedtest.Path(t, "models/tiny/seed-qwen3-lut6/compiled")) {
 		m["first/inner/"+name], m["second/"+name] = f, f
 	}
 	r, err := inspect.Validate(context.Background(), open(t, m, "pkg"), inspect.Options{Only: []string{"PKG001"}})
@@ -295,7 +296,7 @@ func TestEveryRuleHasACase(t *testing.T) {
 
 // TestTargets: profiles and chips stand for others.
 func TestTargets(t *testing.T) {
-	p := open(t, os.DirFS(sharedDir(t, "models/tiny/seed-qwen3-int8/compiled")), "pkg")
+	p := open(t, os.DirFS(sharedtest.Path(t, "models/tiny/seed-qwen3-int8/compiled")), "pkg")
 	for _, target := range []string{"iphone", "m3", "a17", "mac"} {
 		r, err := inspect.Validate(context.Background(), p, inspect.Options{Only: []string{"RUN004"}, Targets: []string{target}})
 		if err != nil || r.Summary.Error == 0 {

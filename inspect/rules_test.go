@@ -15,6 +15,7 @@ import (
 	"testing/fstest"
 
 	"github.com/anepkg/anepkg/coreml/diag"
+	"github.com/anepkg/anepkg/coreml/sharedtest"
 	"github.com/anepkg/anepkg/inspect"
 	"github.com/anepkg/anepkg/manifest"
 )
@@ -166,7 +167,7 @@ func TestRulesFire(t *testing.T) {
 	} {
 		t.Run(c.rule+"/"+string(c.severity), func(t *testing.T) {
 			t.Parallel()
-			files := load(t, sharedDir(t, "models/"+c.pkg))
+			files := load(t, sharedtest.Path(t, "models/"+c.pkg))
 			fires := func(m fstest.MapFS) bool {
 				r, err := inspect.Validate(context.Background(), open(t, m, "pkg"), inspect.Options{Only: []string{c.rule}})
 				if err != nil {
@@ -223,7 +224,7 @@ func TestCleanForEveryRule(t *testing.T) {
 }
 
 func TestOptions(t *testing.T) {
-	dir := sharedDir(t, "models/tiny/seed-qwen3-int8/compiled")
+	dir := sharedtest.Path(t, "models/tiny/seed-qwen3-int8/compiled")
 	p := open(t, os.DirFS(dir), dir)
 	run := func(o inspect.Options) *inspect.ValidateReport {
 		t.Helper()
@@ -280,7 +281,7 @@ func TestOptions(t *testing.T) {
 
 // TestDeterministic: two runs give the same bytes.
 func TestDeterministic(t *testing.T) {
-	dir := sharedDir(t, "models/anemll-qwen3-1.7b-ctx2048-lfs-pointers")
+	dir := sharedtest.Path(t, "models/anemll-qwen3-1.7b-ctx2048-lfs-pointers")
 	var first []byte
 	for range 3 {
 		p := open(t, os.DirFS(dir), "pkg")
@@ -306,7 +307,7 @@ func TestDeterministic(t *testing.T) {
 // TestText: every report prints, with the line that a finding points at and
 // without control characters of a hostile file.
 func TestText(t *testing.T) {
-	files := load(t, sharedDir(t, "models/tiny/seed-qwen3-lut6/compiled"))
+	files := load(t, sharedtest.Path(t, "models/tiny/seed-qwen3-lut6/compiled"))
 	edit("meta.yaml", "context_length: 64", "context_length: 65 # \u202ered")(files)
 	p := open(t, files, "pkg")
 	r, err := inspect.Validate(context.Background(), p, inspect.Options{})
@@ -341,7 +342,7 @@ func TestText(t *testing.T) {
 
 // TestJSONContract: the keys that the contract requires are there.
 func TestJSONContract(t *testing.T) {
-	dir := sharedDir(t, "models/tiny/seed-gemma4-block-window-lut6-2chunks/compiled")
+	dir := sharedtest.Path(t, "models/tiny/seed-gemma4-block-window-lut6-2chunks/compiled")
 	p := open(t, os.DirFS(dir), dir)
 	ctx := context.Background()
 	rep, err1 := inspect.Inspect(ctx, p)

@@ -7,13 +7,14 @@ import (
 	"testing"
 
 	"github.com/anepkg/anepkg/coreml/diag"
+	"github.com/anepkg/anepkg/coreml/sharedtest"
 	"github.com/anepkg/anepkg/inspect"
 )
 
 // TestSuppressions: a suppression takes away what it names and nothing else,
 // and one that matches nothing is reported.
 func TestSuppressions(t *testing.T) {
-	dir := sharedDir(t, "models/tiny/seed-qwen3-lut6/compiled")
+	dir := sharedtest.Path(t, "models/tiny/seed-qwen3-lut6/compiled")
 	pkg := open(t, os.DirFS(dir), dir)
 	list, err := inspect.ParseSuppressions("a.yaml", []byte(`suppress:
   - id: CFG018

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/anepkg/anepkg/coreml/diag"
+	"github.com/anepkg/anepkg/coreml/sharedtest"
 	"github.com/anepkg/anepkg/coreml/tensor"
 	"github.com/anepkg/anepkg/inspect"
 )
@@ -21,7 +22,7 @@ func TestWeightsAgree(t *testing.T) {
 	ctx := context.Background()
 	lists := map[string]*inspect.WeightsReport{}
 	for _, form := range []string{"compiled", "package"} {
-		dir := sharedDir(t, "models/tiny/seed-qwen3-lut6/"+form)
+		dir := sharedtest.Path(t, "models/tiny/seed-qwen3-lut6/"+form)
 		p := open(t, os.DirFS(dir), dir)
 		r, err := inspect.Weights(ctx, p)
 		if err != nil {
@@ -64,7 +65,7 @@ func TestWeightsAgree(t *testing.T) {
 // palettized one holds no more values than its tables have entries.
 func TestExport(t *testing.T) {
 	ctx := context.Background()
-	dir := sharedDir(t, "models/tiny/seed-qwen3-lut6/compiled")
+	dir := sharedtest.Path(t, "models/tiny/seed-qwen3-lut6/compiled")
 	p := open(t, os.DirFS(dir), dir)
 	list, err := inspect.Weights(ctx, p)
 	if err != nil {

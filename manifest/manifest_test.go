@@ -12,6 +12,7 @@ import (
 	"testing/fstest"
 
 	"github.com/anepkg/anepkg/coreml/diag"
+	"github.com/anepkg/anepkg/coreml/sharedtest"
 	"github.com/anepkg/anepkg/manifest"
 )
 
@@ -438,7 +439,7 @@ func TestJSON(t *testing.T) {
 
 // TestRealMeta reads the files that ANEMLL's own generator wrote.
 func TestRealMeta(t *testing.T) {
-	files, err := filepath.Glob(filepath.Join(sharedDir(t, "models/meta-yaml"), "*.yaml"))
+	files, err := filepath.Glob(filepath.Join(sharedtest.Path(t, "models/meta-yaml"), "*.yaml"))
 	if err != nil || len(files) == 0 {
 		t.Fatal("no sample", err)
 	}

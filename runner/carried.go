@@ -29,7 +29,7 @@ func carries(u *unit) ([]carry, error) {
 		if o == nil {
 			continue
 		}
-		if o.DType != in.DType || !tensor.Known(in.Shape) || !equalInts(o.Shape, in.Shape) {
+		if o.DType != in.DType || !tensor.Known(in.Shape) || !slices.Equal(o.Shape, in.Shape) {
 			return nil, diag.Errorf(u.pos(), diag.Mismatch, "function %s: output %s is %s %s, the input %s that it becomes %s %s", u.fn.Name,
 				o.Name, o.DType, tensor.ShapeString(o.Shape), in.Name, in.DType, tensor.ShapeString(in.Shape))
 		}
@@ -83,7 +83,7 @@ func (c *carried) Write(name string, t *tensor.Tensor) error {
 	if !ok {
 		return diag.Errorf(diag.Pos{}, diag.NotFound, "no carried tensor %q; there are %v", name, c.Names())
 	}
-	if t.DType != f.DType || !equalInts(t.Shape, f.Shape) {
+	if t.DType != f.DType || !slices.Equal(t.Shape, f.Shape) {
 		return diag.Errorf(diag.Pos{}, diag.Usage, "%q is %s %s, got %s %s", name, f.DType, tensor.ShapeString(f.Shape), t.DType, tensor.ShapeString(t.Shape))
 	}
 	if err := t.Check(); err != nil {

@@ -240,7 +240,7 @@ func accepts(f *coreml.Feature, shape ...int) bool {
 	}
 	if len(f.Enumerated) > 0 {
 		for _, e := range f.Enumerated {
-			if equalInts(e, shape) {
+			if slices.Equal(e, shape) {
 				return true
 			}
 		}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/anepkg/anepkg/coreml/sharedtest"
 	"github.com/anepkg/anepkg/runner/chattmpl"
 )
 
@@ -13,7 +14,7 @@ import (
 // gives them, become the ids that transformers made of them, and generated
 // ids the text.
 func TestDemoPrompts(t *testing.T) {
-	data, err := os.ReadFile(sharedDir(t, "models", "demo", "golden.json"))
+	data, err := os.ReadFile(sharedtest.Path(t, "models", "demo", "golden.json"))
 	if err != nil {
 		t.Fatal(err)
 	}

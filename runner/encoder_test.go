@@ -10,12 +10,13 @@ import (
 
 	"github.com/anepkg/anepkg/coreml/cpu"
 	"github.com/anepkg/anepkg/coreml/diag"
+	"github.com/anepkg/anepkg/coreml/sharedtest"
 )
 
 // TestEncoder: text goes through the package's tokenizer to the reference's
 // ids and embedding (by cosine), and bad ids are refused.
 func TestEncoder(t *testing.T) {
-	dir := sharedDir(t, "models", "tiny", "cml-embeddinggemma")
+	dir := sharedtest.Path(t, "models", "tiny", "cml-embeddinggemma")
 	data, err := os.ReadFile(filepath.Join(dir, "golden.json"))
 	if err != nil {
 		t.Fatal(err)

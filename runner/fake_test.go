@@ -203,7 +203,7 @@ func (s *fakeSession) chunk(in map[string]*tensor.Tensor, st *fakeState) (map[st
 		return scoresOf(s.f, int(vals[4*(n-1)+1]))
 	}
 	rows := []int{1, n, 4}
-	if out := s.f.Output(outHidden); n > 1 && equalInts(out.Shape, []int{1, 1, 4}) {
+	if out := s.f.Output(outHidden); n > 1 && slices.Equal(out.Shape, []int{1, 1, 4}) {
 		rows = []int{1, 1, 4}
 		if s.b.lastOut {
 			vals = vals[4*(n-1):]

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"math"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/anepkg/anepkg/coreml/diag"
@@ -86,7 +87,7 @@ func (g goldenState) read(fsys fs.FS, file string) ([]float32, error) {
 	if err != nil {
 		return nil, diag.Errorf(diag.In(name), diag.Malformed, "%w", err)
 	}
-	if !t.DType.IsFloat() || !equalInts(t.Shape, shape) {
+	if !t.DType.IsFloat() || !slices.Equal(t.Shape, shape) {
 		return nil, diag.Errorf(diag.In(name), diag.Mismatch, "got %s %s, want floating-point numbers of shape %s", t.DType, tensor.ShapeString(t.Shape), tensor.ShapeString(shape))
 	}
 	return t.Float32s(), nil
@@ -131,7 +132,7 @@ func (r *Runner) stateValue(name string, shape []int) (*tensor.Tensor, error) {
 				continue
 			}
 			t, err := st.Read(name)
-			if err != nil || equalInts(t.Shape, shape) {
+			if err != nil || slices.Equal(t.Shape, shape) {
 				return t, err
 			}
 			seen = t

@@ -3,6 +3,7 @@ package runner
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/anepkg/anepkg/coreml/diag"
 	"github.com/anepkg/anepkg/coreml/tensor"
@@ -107,7 +108,7 @@ func (l *linked) call(ctx context.Context, in *inputs, p *part, u *unit) (map[st
 	}
 	for _, c := range l.pairs[u] {
 		t := outs[c.out]
-		if t == nil || t.DType != kept.zero[c.in].DType || !equalInts(t.Shape, kept.zero[c.in].Shape) {
+		if t == nil || t.DType != kept.zero[c.in].DType || !slices.Equal(t.Shape, kept.zero[c.in].Shape) {
 			return nil, diag.Errorf(u.pos(), diag.Mismatch, "function %s gave no %s of the declared type", u.fn.Name, c.out)
 		}
 		kept.now[c.in] = t

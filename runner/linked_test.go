@@ -12,6 +12,7 @@ import (
 	"github.com/anepkg/anepkg/coreml"
 	"github.com/anepkg/anepkg/coreml/cpu"
 	"github.com/anepkg/anepkg/coreml/diag"
+	"github.com/anepkg/anepkg/coreml/sharedtest"
 	"github.com/anepkg/anepkg/coreml/tensor"
 	"github.com/anepkg/anepkg/manifest"
 )
@@ -121,7 +122,7 @@ func TestSideFiles(t *testing.T) {
 		{"context_length of another build", swa, "model_config.json", swapped(`"context_length": 64`, `"context_length": 128`), diag.Mismatch, "context_length is 128, the chunks' masks have 64 columns"},
 		{"vocab_size of another model", swa, "model_config.json", swapped(`"vocab_size": 768`, `"vocab_size": 769`), diag.Mismatch, "want 49216"},
 	} {
-		dir := sharedDir(t, "models", "tiny", tc.pkg, "compiled")
+		dir := sharedtest.Path(t, "models", "tiny", tc.pkg, "compiled")
 		fsys := loadFS(t, dir)
 		if fsys[tc.file] == nil {
 			t.Fatalf("%s: no file %s", tc.name, tc.file)
@@ -161,7 +162,7 @@ func TestChunksOfDifferentBuilds(t *testing.T) {
 		{"unknown input", swa, "chunk3.mlmodelc/model.mil", swapped("[1, 1, 192]> per_layer_combined", "[1, 1, 192]> per_layer_combined, tensor<fp16, [1, 1, 64]> image_embedding"), "image_embedding, which nothing provides"},
 		{"recurrent state", mlkv, "qwen3_5_0_8b_decode_chunks_mlkv/chunk_b.mlmodelc/model.mil", swapped("tensor<fp16, [1, 4, 16, 16]> rec_state_4", "tensor<fp32, [1, 4, 16, 16]> rec_state_4"), "rec_state_4"},
 	} {
-		fsys := loadFS(t, sharedDir(t, "models", "tiny", tc.pkg, "compiled"))
+		fsys := loadFS(t, sharedtest.Path(t, "models", "tiny", tc.pkg, "compiled"))
 		was := fsys[tc.file].Data
 		fsys[tc.file] = &fstest.MapFile{Data: tc.edit(was)}
 		if bytes.Equal(was, fsys[tc.file].Data) {
@@ -329,7 +330,7 @@ func TestAmbiguousChunks(t *testing.T) {
 		{"half of the three-chunk form", "cml-gemma4-swa-chunks", func(m fstest.MapFS) { copyModel(m, "chunk2", "chunk2_3way") }, 4, "chunk1 and its successors"},
 		{"chunk_4 of an older build", "cml-gemma4-stateful", func(m fstest.MapFS) { copyModel(m, "chunk_3", "chunk_4") }, 3, "chunk_3 gives token_id, so that chunk_4.mlmodelc is left over"},
 	} {
-		fsys := loadFS(t, sharedDir(t, "models", "tiny", tc.pkg, "compiled"))
+		fsys := loadFS(t, sharedtest.Path(t, "models", "tiny", tc.pkg, "compiled"))
 		tc.edit(fsys)
 		pkg, err := manifest.Open(t.Context(), fsys, "pkg")
 		if err != nil {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/anepkg/anepkg/coreml"
 	"github.com/anepkg/anepkg/coreml/cpu"
+	"github.com/anepkg/anepkg/coreml/sharedtest"
 	"github.com/anepkg/anepkg/manifest"
 	"github.com/anepkg/anepkg/runner"
 )
@@ -40,7 +41,7 @@ func TestRepositoryPackages(t *testing.T) {
 // its golden logits and states, and checks that greedy generation gives the
 // golden ids.
 func TestPackages(t *testing.T) {
-	shared := sharedModels(t)
+	shared := sharedtest.Path(t, "models")
 	for _, name := range allPackages {
 		for _, form := range []string{"package", "compiled"} {
 			t.Run(name+"/"+form, func(t *testing.T) {
@@ -139,20 +140,4 @@ func generateGolden(t *testing.T, r *runner.Runner, file string) {
 			t.Errorf("case %s: %d rows of %d logits, want %v", c.Name, len(res.Logits), len(res.Logits[0]), c.Shape)
 		}
 	}
-}
-
-func sharedModels(t *testing.T) string {
-	t.Helper()
-	dir := os.Getenv("ANEPKG_SHARED")
-	if dir == "" {
-		dir = filepath.Join("..", "..", "shared")
-	}
-	dir = filepath.Join(dir, "models")
-	if _, err := os.Stat(dir); err != nil {
-		if os.Getenv("ANEPKG_REQUIRE_SHARED") == "1" {
-			t.Fatalf("shared test data is required: %v", err)
-		}
-		t.Skipf("no shared test data at %s (set ANEPKG_SHARED)", dir)
-	}
-	return dir
 }

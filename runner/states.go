@@ -2,6 +2,7 @@ package runner
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/anepkg/anepkg/coreml"
 	"github.com/anepkg/anepkg/coreml/diag"
@@ -28,7 +29,7 @@ func newStates(backend coreml.Backend, parts []*part) (*states, error) {
 			known := featureNamed(union, f.Name)
 			if known == nil {
 				union = append(union, f)
-			} else if known.DType != f.DType || !equalInts(known.Shape, f.Shape) {
+			} else if known.DType != f.DType || !slices.Equal(known.Shape, f.Shape) {
 				agree = false
 			}
 		}
@@ -122,16 +123,4 @@ func featureNamed(fs []coreml.Feature, name string) *coreml.Feature {
 		}
 	}
 	return nil
-}
-
-func equalInts(a, b []int) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for i := range a {
-		if a[i] != b[i] {
-			return false
-		}
-	}
-	return true
 }

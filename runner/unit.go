@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/anepkg/anepkg/coreml"
 	"github.com/anepkg/anepkg/coreml/diag"
@@ -51,7 +52,7 @@ func (p *part) stateFeatures() []coreml.Feature {
 	var out []coreml.Feature
 	for _, fn := range p.order {
 		for _, f := range p.units[fn].fn.States {
-			if known := featureNamed(out, f.Name); known == nil || !equalInts(known.Shape, f.Shape) {
+			if known := featureNamed(out, f.Name); known == nil || !slices.Equal(known.Shape, f.Shape) {
 				out = append(out, f)
 			}
 		}

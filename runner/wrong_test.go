@@ -10,6 +10,7 @@ import (
 
 	"github.com/anepkg/anepkg/coreml"
 	"github.com/anepkg/anepkg/coreml/cpu"
+	"github.com/anepkg/anepkg/coreml/sharedtest"
 	"github.com/anepkg/anepkg/runner/sample"
 )
 
@@ -32,7 +33,7 @@ func TestWrongSequences(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			dir := sharedDir(t, "models", "tiny", name)
+			dir := sharedtest.Path(t, "models", "tiny", name)
 			g, err := readGolden(os.DirFS(dir), "golden.json")
 			if err != nil {
 				t.Fatal(err)
@@ -120,7 +121,7 @@ func repeatWrong(t *testing.T, r *Runner, dir string, c *goldenCase, w wrongRun,
 // first token that comes of it (measured-defects.md 8). auto gives the right
 // one.
 func TestStockBatchRule(t *testing.T) {
-	dir := sharedDir(t, "models", "tiny", "cml-gemma4-stateful")
+	dir := sharedtest.Path(t, "models", "tiny", "cml-gemma4-stateful")
 	data, err := os.ReadFile(filepath.Join(dir, "golden.json"))
 	if err != nil {
 		t.Fatal(err)

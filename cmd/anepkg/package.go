@@ -54,12 +54,11 @@ func (t *tool) warnProblems(ctx context.Context, pkg *manifest.Package, models b
 	for _, e := range pkg.Problems {
 		all = append(all, e)
 	}
-	for _, part := range pkg.Parts {
-		if !models {
-			break
-		}
-		if _, err := pkg.Model(ctx, part); err != nil && ctx.Err() == nil {
-			all = append(all, err)
+	if models {
+		for _, part := range pkg.Parts {
+			if _, err := pkg.Model(ctx, part); err != nil && ctx.Err() == nil {
+				all = append(all, err)
+			}
 		}
 	}
 	for i, err := range all {

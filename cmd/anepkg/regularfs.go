@@ -18,7 +18,7 @@ func dirFS(dir string) fs.FS { return regularFS{os.DirFS(dir)} }
 
 // Open implements fs.FS.
 func (r regularFS) Open(name string) (fs.File, error) {
-	if err := r.check("open", name); err != nil {
+	if err := r.check(name); err != nil {
 		return nil, err
 	}
 	return r.FS.Open(name)
@@ -26,7 +26,7 @@ func (r regularFS) Open(name string) (fs.File, error) {
 
 // ReadFile implements fs.ReadFileFS.
 func (r regularFS) ReadFile(name string) ([]byte, error) {
-	if err := r.check("open", name); err != nil {
+	if err := r.check(name); err != nil {
 		return nil, err
 	}
 	return fs.ReadFile(r.FS, name)
@@ -44,10 +44,10 @@ func (r regularFS) ReadLink(name string) (string, error) { return fs.ReadLink(r.
 // Lstat implements fs.ReadLinkFS.
 func (r regularFS) Lstat(name string) (fs.FileInfo, error) { return fs.Lstat(r.FS, name) }
 
-func (r regularFS) check(op, name string) error {
+func (r regularFS) check(name string) error {
 	info, err := fs.Stat(r.FS, name)
 	if err == nil && !info.IsDir() && !info.Mode().IsRegular() {
-		err = &fs.PathError{Op: op, Path: name, Err: errNotRegular}
+		err = &fs.PathError{Op: "open", Path: name, Err: errNotRegular}
 	}
 	return err
 }

@@ -6,12 +6,14 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/anepkg/anepkg/coreml/sharedtest"
 )
 
 // TestRenderVectors renders every request with every template; jinja2 made
 // the expected texts.
 func TestRenderVectors(t *testing.T) {
-	dir := filepath.Join(sharedFolder(t), "vectors", "chat-template")
+	dir := sharedtest.Path(t, "vectors", "chat-template")
 	var want map[string]map[string]struct {
 		OK *string `json:"ok"`
 	}

@@ -2,34 +2,18 @@ package main
 
 import (
 	"encoding/json"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-)
 
-// sharedFolder returns the folder of samples; it skips the test when there is
-// none, and fails it when ANEPKG_REQUIRE_SHARED=1.
-func sharedFolder(t *testing.T) string {
-	t.Helper()
-	dir := os.Getenv("ANEPKG_SHARED")
-	if dir == "" {
-		dir = filepath.Join("..", "..", "..", "shared")
-	}
-	if _, err := os.Stat(filepath.Join(dir, "models")); err != nil {
-		if os.Getenv("ANEPKG_REQUIRE_SHARED") == "1" {
-			t.Fatalf("no samples in %s, and ANEPKG_REQUIRE_SHARED=1 asks for them", dir)
-		}
-		t.Skipf("no samples in %s; ANEPKG_SHARED names another folder", dir)
-	}
-	return dir
-}
+	"github.com/anepkg/anepkg/coreml/sharedtest"
+)
 
 // samples lists every sample package, as paths below models.
 func samples(t *testing.T, patterns ...string) []string {
 	t.Helper()
-	root := filepath.Join(sharedFolder(t), "models")
+	root := sharedtest.Path(t, "models")
 	var out []string
 	for _, p := range patterns {
 		found, err := filepath.Glob(filepath.Join(root, filepath.FromSlash(p)))
@@ -61,7 +45,7 @@ func TestEverySample(t *testing.T) {
 	}
 	dirs := samples(t, "tiny/*/package", "tiny/*/compiled", "compiled/*", "packages/*", "negative/*", "anemll-*", "demo/*")
 	for _, dir := range dirs {
-		name := strings.TrimPrefix(dir, filepath.Join(sharedFolder(t), "models"))
+		name := strings.TrimPrefix(dir, sharedtest.Path(t, "models"))
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			for command := range requiredMembers {

@@ -191,12 +191,12 @@ func parseIDs(text string) ([]int, error) {
 	ids := []int{}
 	text = strings.TrimSpace(text)
 	if strings.HasPrefix(text, "[") && strings.HasSuffix(text, "]") {
-		text = text[1 : len(text)-1]
+		text = strings.TrimSpace(text[1 : len(text)-1])
 	}
-	if strings.TrimSpace(text) == "" {
+	if text == "" {
 		return ids, nil
 	}
-	for _, group := range strings.Split(strings.TrimSuffix(strings.TrimSpace(text), ","), ",") {
+	for _, group := range strings.Split(strings.TrimSuffix(text, ","), ",") {
 		fields := strings.Fields(group)
 		if len(fields) == 0 {
 			return nil, usagef("a token id is missing between two commas of %q", text)

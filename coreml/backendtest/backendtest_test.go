@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/anepkg/anepkg/coreml/sharedtest"
 	"github.com/anepkg/anepkg/coreml/tensor"
 )
 
@@ -158,7 +159,7 @@ func TestCoverage(t *testing.T) {
 
 // TestArchive holds testdata/ops.zip to the shared vectors, byte for byte.
 func TestArchive(t *testing.T) {
-	dir := sharedDir(t, "vectors", "ops")
+	dir := sharedtest.Path(t, "vectors", "ops")
 	files, err := filepath.Glob(filepath.Join(dir, "*.json"))
 	if err != nil {
 		t.Fatal(err)

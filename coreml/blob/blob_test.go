@@ -16,6 +16,7 @@ import (
 
 	"github.com/anepkg/anepkg/coreml/blob"
 	"github.com/anepkg/anepkg/coreml/diag"
+	"github.com/anepkg/anepkg/coreml/sharedtest"
 	"github.com/anepkg/anepkg/coreml/tensor"
 )
 
@@ -133,7 +134,7 @@ func TestErrors(t *testing.T) {
 
 // TestSamples walks every weight file of the shared models.
 func TestSamples(t *testing.T) {
-	root, n := sharedDir(t, "models"), 0
+	root, n := sharedtest.Path(t, "models"), 0
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || filepath.Base(filepath.Dir(path)) != "weights" || filepath.Ext(path) != ".bin" {
 			return err

@@ -63,11 +63,16 @@ func decoded(t testing.TB, m map[string]backendtest.Array) map[string]*tensor.Te
 
 // TestExtraCases runs what the shared vectors leave out: testdata/extra.py
 // says where the expected values come from.
-func TestExtraCases(t *testing.T) {
+func TestExtraCases(t *testing.T) { runCases(t, "extra.json", 40) }
+
+// runCases checks every case of a file of testdata, of which there must be
+// least, in both precisions.
+func runCases(t *testing.T, name string, least int) {
+	t.Helper()
 	var file struct{ Cases []backendtest.Case }
-	readJSON(t, filepath.Join("testdata", "extra.json"), &file)
-	if len(file.Cases) < 40 {
-		t.Fatalf("got %d cases, want 40 or more", len(file.Cases))
+	readJSON(t, filepath.Join("testdata", name), &file)
+	if len(file.Cases) < least {
+		t.Fatalf("got %d cases, want %d or more", len(file.Cases), least)
 	}
 	for _, p := range []coreml.Precision{coreml.Strict, coreml.Fast} {
 		for _, c := range file.Cases {

@@ -9,6 +9,7 @@ import (
 	"github.com/anepkg/anepkg/coreml"
 	"github.com/anepkg/anepkg/coreml/backendtest"
 	"github.com/anepkg/anepkg/coreml/cpu"
+	"github.com/anepkg/anepkg/coreml/sharedtest"
 )
 
 // -ops limits TestConformance to some files of vectors: go test -run
@@ -50,7 +51,7 @@ func TestModels(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs whole networks")
 	}
-	shared := sharedFolder(t, "vectors", "models")
+	shared := sharedtest.Path(t, "vectors", "models")
 	for _, p := range []coreml.Precision{coreml.Strict, coreml.Fast} {
 		t.Run(string(p), func(t *testing.T) {
 			backendtest.RunModels(t, cpu.New(), backendtest.Options{Precision: p, Threads: 2}, filepath.Dir(filepath.Dir(shared)))

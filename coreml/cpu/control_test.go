@@ -10,31 +10,14 @@ import (
 
 	"github.com/anepkg/anepkg/coreml"
 	"github.com/anepkg/anepkg/coreml/backendtest"
+	"github.com/anepkg/anepkg/coreml/sharedtest"
 	"github.com/anepkg/anepkg/coreml/tensor"
 )
-
-// sharedFolder returns a folder of the shared test data. Tests skip without it,
-// but fail when ANEPKG_REQUIRE_SHARED is 1.
-func sharedFolder(t testing.TB, elem ...string) string {
-	t.Helper()
-	root := os.Getenv("ANEPKG_SHARED")
-	if root == "" {
-		root = filepath.Join("..", "..", "..", "shared")
-	}
-	path := filepath.Join(append([]string{root}, elem...)...)
-	if _, err := os.Stat(path); err != nil {
-		if os.Getenv("ANEPKG_REQUIRE_SHARED") == "1" {
-			t.Fatalf("shared test data: %v", err)
-		}
-		t.Skipf("shared test data is not here (set ANEPKG_SHARED): %v", err)
-	}
-	return path
-}
 
 // TestControlFlow runs packages with cond, while_loop and lists; expected
 // values are numpy's.
 func TestControlFlow(t *testing.T) {
-	dir := sharedFolder(t, "vectors", "models", "control_flow")
+	dir := sharedtest.Path(t, "vectors", "models", "control_flow")
 	var file struct {
 		Cases []struct {
 			Name, Package string

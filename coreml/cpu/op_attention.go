@@ -94,7 +94,7 @@ func newAttention(q, k, v *value) (*attention, []int, error) {
 // setMask lines the mask up with the scores [B..., L, S].
 func (a *attention) setMask(c *call, m *value) error {
 	scores := append(slices.Clone(a.batch), a.l, a.s)
-	if shape, err := broadcastShape(m.shape, scores); err != nil || !sameShape(shape, scores) {
+	if shape, err := broadcastShape(m.shape, scores); err != nil || !slices.Equal(shape, scores) {
 		return fmt.Errorf("attn_mask has shape %s, the scores %s", tensor.ShapeString(m.shape), tensor.ShapeString(scores))
 	}
 	st := broadcastStrides(m.shape, scores)

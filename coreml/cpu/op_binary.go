@@ -3,6 +3,7 @@ package cpu
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/anepkg/anepkg/coreml/tensor"
 )
@@ -185,9 +186,9 @@ func arith(name, doc string, ff loop[float32, float32], fi func(a, b int32) int3
 			xs, ys := c.f32(x), c.f32(y)
 			var dst []float32
 			switch {
-			case c.mayOverwrite(x) && sameShape(c.in[x].shape, p.shape):
+			case c.mayOverwrite(x) && slices.Equal(c.in[x].shape, p.shape):
 				dst = c.overwrite(x)
-			case c.mayOverwrite(y) && sameShape(c.in[y].shape, p.shape):
+			case c.mayOverwrite(y) && slices.Equal(c.in[y].shape, p.shape):
 				dst = c.overwrite(y)
 			default:
 				dst = c.newFloat(0, p.shape)

@@ -127,7 +127,7 @@ func buildStack(b *builder) kernel {
 		}
 		for i, s := range vals {
 			v := *c.in[s]
-			if !sameShape(v.shape, first.shape) {
+			if !slices.Equal(v.shape, first.shape) {
 				return fmt.Errorf("value %d has shape %s, value 0 %s", i, tensor.ShapeString(v.shape), tensor.ShapeString(first.shape))
 			}
 			v.shape = slices.Insert(slices.Clone(v.shape), a, 1)

@@ -120,7 +120,7 @@ func (l *listValue) at(i int) (*value, error) {
 
 // with returns a list that has v at index i. v must not change any more.
 func (l *listValue) with(i int, v *value) (*listValue, error) {
-	if v.dtype != l.dtype || l.shape != nil && !sameShape(v.shape, l.shape) {
+	if v.dtype != l.dtype || l.shape != nil && !slices.Equal(v.shape, l.shape) {
 		return nil, fmt.Errorf("value is %s %s, the elements of the list are %s %s", v.dtype, tensor.ShapeString(v.shape), l.dtype, tensor.ShapeString(l.shape))
 	}
 	if i < 0 || i >= len(l.elems) && !l.dynamic {

@@ -3,6 +3,7 @@ package cpu
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/anepkg/anepkg/coreml/tensor"
 )
@@ -33,7 +34,7 @@ func (b *builder) quantParams() quantParams {
 		q.scale[k] = scale.num(k)
 	}
 	if zero != nil {
-		if !sameShape(zero.shape, scale.shape) || zero.isFloat() || zero.s != nil {
+		if !slices.Equal(zero.shape, scale.shape) || zero.isFloat() || zero.s != nil {
 			b.failf("zero_point is %s %s, want integers of the shape of scale, %s", zero.dtype, tensor.ShapeString(zero.shape), tensor.ShapeString(scale.shape))
 			return q
 		}

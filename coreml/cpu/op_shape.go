@@ -314,7 +314,7 @@ func buildTile(b *builder) kernel {
 			strides = append(strides, 0, st[i])
 		}
 		bounded(shape)
-		if sameShape(shape, v.shape) {
+		if slices.Equal(shape, v.shape) {
 			c.alias(0, v, 0, shape)
 			return nil
 		}

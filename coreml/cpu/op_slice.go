@@ -2,6 +2,7 @@ package cpu
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/anepkg/anepkg/coreml/tensor"
 )
@@ -203,7 +204,7 @@ func buildSliceUpdate(b *builder) kernel {
 		if err != nil {
 			return err
 		}
-		if !sameShape(u.shape, w.shape) {
+		if !slices.Equal(u.shape, w.shape) {
 			return fmt.Errorf("update has shape %s, the slice of x %s", tensor.ShapeString(u.shape), tensor.ShapeString(w.shape))
 		}
 		if u.dtype != v.dtype {

@@ -1,7 +1,6 @@
 package cpu_test
 
 import (
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -55,27 +54,7 @@ func oddPrograms(program string) []string {
 
 // TestSpatialCases runs what the shared vectors leave out of the spatial ops:
 // testdata/spatial.py says where the expected values come from.
-func TestSpatialCases(t *testing.T) {
-	var file struct{ Cases []backendtest.Case }
-	readJSON(t, filepath.Join("testdata", "spatial.json"), &file)
-	if len(file.Cases) < 28 {
-		t.Fatalf("got %d cases, want 28 or more", len(file.Cases))
-	}
-	for _, p := range []coreml.Precision{coreml.Strict, coreml.Fast} {
-		for _, c := range file.Cases {
-			t.Run(string(p)+"/"+c.Name, func(t *testing.T) {
-				fails := c.Error
-				c.Error = false
-				err := backendtest.Check(t.Context(), cpu.New(), &c, backendtest.Options{Precision: p, Threads: 2})
-				if fails {
-					checkRefusal(t, err)
-				} else if err != nil {
-					t.Errorf("%v\n%s", err, c.Program)
-				}
-			})
-		}
-	}
-}
+func TestSpatialCases(t *testing.T) { runCases(t, "spatial.json", 28) }
 
 // TestOddParameters replaces each number among the constants of the suite's
 // spatial ops. Whatever the program then says, the engine answers with a

@@ -2,6 +2,7 @@ package cpu
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/anepkg/anepkg/coreml/tensor"
 )
@@ -89,7 +90,7 @@ func (c *call) store(name string, s slot) error {
 		return err
 	}
 	v := c.in[s]
-	if v.dtype != cell.typ.DType || !sameShape(v.shape, cell.typ.Shape) {
+	if v.dtype != cell.typ.DType || !slices.Equal(v.shape, cell.typ.Shape) {
 		return fmt.Errorf("data is %s %s, state %q wants %s", v.dtype, tensor.ShapeString(v.shape), name, cell.typ)
 	}
 	if v.buf != nil && v.buf == cell.v.buf {

@@ -34,7 +34,7 @@ func wantRank(name string, v *value, rank int) error {
 
 // wantShape reports an operand of another shape.
 func wantShape(name string, v *value, shape ...int) error {
-	if !sameShape(v.shape, shape) {
+	if !slices.Equal(v.shape, shape) {
 		return fmt.Errorf("%s has shape %s, want %s", name, tensor.ShapeString(v.shape), tensor.ShapeString(shape))
 	}
 	return nil

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/anepkg/anepkg/coreml/cpu"
+	"github.com/anepkg/anepkg/coreml/sharedtest"
 )
 
 // neverInFiles are ops of coremltools that no package contains: symbolic
@@ -16,7 +17,7 @@ var neverInFiles = map[string]bool{"_const_symbolic": true, "conv_quantized": tr
 // TestOpTable holds the table to coremltools' op definitions: every op is
 // there, with the opset that defined it first, and is described.
 func TestOpTable(t *testing.T) {
-	b, err := os.ReadFile(sharedFolder(t, "reference", "mil-op-signatures.tsv"))
+	b, err := os.ReadFile(sharedtest.Path(t, "reference", "mil-op-signatures.tsv"))
 	if err != nil {
 		t.Fatal(err)
 	}

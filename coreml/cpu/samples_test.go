@@ -10,13 +10,14 @@ import (
 	"github.com/anepkg/anepkg/coreml"
 	"github.com/anepkg/anepkg/coreml/cpu"
 	"github.com/anepkg/anepkg/coreml/diag"
+	"github.com/anepkg/anepkg/coreml/sharedtest"
 	"github.com/anepkg/anepkg/coreml/tensor"
 )
 
 // TestSamplesLower readies every function of every real sample, with or
 // without its weights. Only what is no ML Program may be refused.
 func TestSamplesLower(t *testing.T) {
-	root := sharedFolder(t, "models")
+	root := sharedtest.Path(t, "models")
 	fsys := os.DirFS(root)
 	functions := 0
 	err := fs.WalkDir(fsys, ".", func(p string, d fs.DirEntry, err error) error {

@@ -240,18 +240,6 @@ func wrapInt(d tensor.DType, x int32) int32 {
 	return x
 }
 
-func sameShape(a, b []int) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for i := range a {
-		if a[i] != b[i] {
-			return false
-		}
-	}
-	return true
-}
-
 func product(shape []int) int {
 	n := 1
 	for _, d := range shape {

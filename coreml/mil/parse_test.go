@@ -12,6 +12,7 @@ import (
 
 	"github.com/anepkg/anepkg/coreml/diag"
 	"github.com/anepkg/anepkg/coreml/mil"
+	"github.com/anepkg/anepkg/coreml/sharedtest"
 	"github.com/anepkg/anepkg/coreml/tensor"
 )
 
@@ -196,7 +197,7 @@ func TestForeignFiles(t *testing.T) {
 }
 
 func BenchmarkParse(b *testing.B) {
-	path := filepath.Join(sharedDir(b, "models", "anemll-qwen3-1.7b-ctx2048-lfs-pointers"), "qwen_FFN_PF_lut6_chunk_01of02.mlmodelc", "model.mil")
+	path := filepath.Join(sharedtest.Path(b, "models", "anemll-qwen3-1.7b-ctx2048-lfs-pointers"), "qwen_FFN_PF_lut6_chunk_01of02.mlmodelc", "model.mil")
 	src, err := os.ReadFile(path)
 	if err != nil {
 		b.Fatal(err)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/anepkg/anepkg/coreml/diag"
 	"github.com/anepkg/anepkg/coreml/mlmodelc"
+	"github.com/anepkg/anepkg/coreml/sharedtest"
 )
 
 const metadata = `[ {
@@ -91,7 +92,7 @@ func TestParseMetadataErrors(t *testing.T) {
 // models. Both describe the same features.
 func TestSamples(t *testing.T) {
 	pairs, hashes := 0, 0
-	err := filepath.WalkDir(sharedDir(t, "models"), func(path string, d fs.DirEntry, err error) error {
+	err := filepath.WalkDir(sharedtest.Path(t, "models"), func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.Name() != "coremldata.bin" {
 			return err
 		}

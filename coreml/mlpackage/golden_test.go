@@ -13,6 +13,7 @@ import (
 	"github.com/anepkg/anepkg/coreml/diag"
 	"github.com/anepkg/anepkg/coreml/mil"
 	"github.com/anepkg/anepkg/coreml/mlpackage"
+	"github.com/anepkg/anepkg/coreml/sharedtest"
 )
 
 func load(t *testing.T, path string) *mlpackage.Model {
@@ -68,7 +69,7 @@ func TestCompiledText(t *testing.T) {
 	n := 0
 	var pkgs []string
 	for _, pattern := range []string{"tiny/*/package/*.mlpackage", "tiny/*/package/*/*.mlpackage", "demo/package/*.mlpackage"} {
-		found, err := filepath.Glob(filepath.Join(sharedDir(t, "models"), pattern))
+		found, err := filepath.Glob(filepath.Join(sharedtest.Path(t, "models"), pattern))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -106,7 +107,7 @@ func lineDiff(got, want string) string {
 // TestGoldenPairs compares packages with what Apple's compiler made of them:
 // the same ops in the same order, with the same results.
 func TestGoldenPairs(t *testing.T) {
-	models := sharedDir(t, "models")
+	models := sharedtest.Path(t, "models")
 	for pkg, compiled := range map[string]string{
 		"silero-pkg-unified":              "silero-unified",
 		"silero-pkg-unified-int8":         "silero-unified-int8",
@@ -144,7 +145,7 @@ func one(t *testing.T, pattern string) string {
 
 // TestNestedBlocks reads a package with while_loop.
 func TestNestedBlocks(t *testing.T) {
-	pkg := one(t, filepath.Join(sharedDir(t, "models", "packages", "dtln-aec-128-part1-pkg"), "*.mlpackage"))
+	pkg := one(t, filepath.Join(sharedtest.Path(t, "models", "packages", "dtln-aec-128-part1-pkg"), "*.mlpackage"))
 	p := load(t, specOf(t, pkg)).Program
 	loops := 0
 	p.Functions[0].Body.Walk(func(op *mil.Op) {
@@ -169,7 +170,7 @@ func TestNestedBlocks(t *testing.T) {
 }
 
 func TestDescription(t *testing.T) {
-	pkg := one(t, filepath.Join(sharedDir(t, "models", "packages", "anemll-profile-multifunction-pkg"), "*.mlpackage"))
+	pkg := one(t, filepath.Join(sharedtest.Path(t, "models", "packages", "anemll-profile-multifunction-pkg"), "*.mlpackage"))
 	m := load(t, specOf(t, pkg))
 	var names []string
 	for _, f := range m.Description.Functions {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/anepkg/anepkg/coreml/sharedtest"
 	"github.com/anepkg/anepkg/coreml/tensor"
 )
 
@@ -109,7 +110,7 @@ func TestNPYErrors(t *testing.T) {
 // TestNPYSamples reads the files that NumPy wrote for the shared models.
 func TestNPYSamples(t *testing.T) {
 	n := 0
-	err := filepath.WalkDir(sharedDir(t, "models", "tiny"), func(path string, _ fs.DirEntry, err error) error {
+	err := filepath.WalkDir(sharedtest.Path(t, "models", "tiny"), func(path string, _ fs.DirEntry, err error) error {
 		if err != nil || filepath.Ext(path) != ".npy" {
 			return err
 		}

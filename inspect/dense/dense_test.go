@@ -11,28 +11,17 @@ import (
 
 	"github.com/anepkg/anepkg/coreml/blob"
 	"github.com/anepkg/anepkg/coreml/mil"
+	"github.com/anepkg/anepkg/coreml/sharedtest"
 	"github.com/anepkg/anepkg/coreml/tensor"
 	"github.com/anepkg/anepkg/inspect/dense"
 )
 
-// vectors finds the op vectors below ANEPKG_SHARED, else ../shared next to
-// the module root. Without them the test is skipped, or fails when
-// ANEPKG_REQUIRE_SHARED=1.
+// vectors lists the op vectors of compressed constants.
 func vectors(t *testing.T) []string {
 	t.Helper()
-	root := os.Getenv("ANEPKG_SHARED")
-	if root == "" {
-		root = filepath.Join("..", "..", "..", "shared")
-	}
-	files, err := filepath.Glob(filepath.Join(root, "vectors", "ops", "constexpr_*.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(files) == 0 {
-		if os.Getenv("ANEPKG_REQUIRE_SHARED") == "1" {
-			t.Fatalf("shared data are absent below %s", root)
-		}
-		t.Skipf("shared data are absent below %s", root)
+	files, err := filepath.Glob(filepath.Join(sharedtest.Path(t, "vectors", "ops"), "constexpr_*.json"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("found %d files of vectors: %v", len(files), err)
 	}
 	return files
 }

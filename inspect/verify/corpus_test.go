@@ -11,34 +11,9 @@ import (
 
 	"github.com/anepkg/anepkg/coreml"
 	"github.com/anepkg/anepkg/coreml/mil"
+	"github.com/anepkg/anepkg/coreml/sharedtest"
 	"github.com/anepkg/anepkg/inspect/verify"
 )
-
-// sharedDir finds the shared data: ANEPKG_SHARED, else ../shared next to the
-// module root. Without it the test is skipped, or fails when
-// ANEPKG_REQUIRE_SHARED=1.
-func sharedDir(t *testing.T, name string) string {
-	t.Helper()
-	root := os.Getenv("ANEPKG_SHARED")
-	if root == "" {
-		dir, err := os.Getwd()
-		for err == nil && dir != filepath.Dir(dir) {
-			if _, e := os.Stat(filepath.Join(dir, "go.mod")); e == nil {
-				root = filepath.Join(filepath.Dir(dir), "shared")
-				break
-			}
-			dir = filepath.Dir(dir)
-		}
-	}
-	p := filepath.Join(root, name)
-	if _, err := os.Stat(p); err != nil {
-		if os.Getenv("ANEPKG_REQUIRE_SHARED") == "1" {
-			t.Fatalf("shared data are absent: %v", err)
-		}
-		t.Skipf("shared data are absent: %v", err)
-	}
-	return p
-}
 
 // serious leaves out unused constants, which good programs have.
 func serious(ps []verify.Problem) []verify.Problem {
@@ -54,7 +29,7 @@ func serious(ps []verify.Problem) []verify.Problem {
 // TestVectors: the programs of the op vectors are valid, so there is nothing
 // to find in them, whatever the op and opset.
 func TestVectors(t *testing.T) {
-	files, err := filepath.Glob(filepath.Join(sharedDir(t, "vectors/ops"), "*.json"))
+	files, err := filepath.Glob(filepath.Join(sharedtest.Path(t, "vectors/ops"), "*.json"))
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no vectors: %v", err)
 	}
@@ -99,7 +74,7 @@ func TestVectors(t *testing.T) {
 func models(t *testing.T) []string {
 	var out []string
 	for _, dir := range []string{"models/tiny", "models/demo", "models/compiled", "models/packages", "models/anemll-qwen3-1.7b-ctx2048-lfs-pointers"} {
-		err := filepath.WalkDir(sharedDir(t, dir), func(p string, _ fs.DirEntry, err error) error {
+		err := filepath.WalkDir(sharedtest.Path(t, dir), func(p string, _ fs.DirEntry, err error) error {
 			if err != nil {
 				return err
 			}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/anepkg/anepkg/coreml/mil"
+	"github.com/anepkg/anepkg/coreml/sharedtest"
 	"github.com/anepkg/anepkg/coreml/tensor"
 	"github.com/anepkg/anepkg/inspect/verify"
 )
@@ -67,7 +68,7 @@ func spoil(op *mil.Op, what string) (undo func(), ok bool) {
 // TestMutations changes the type of a result, or an argument, of every op of
 // the op vectors in turn; each must be found at that op.
 func TestMutations(t *testing.T) {
-	files, err := filepath.Glob(filepath.Join(sharedDir(t, "vectors/ops"), "*.json"))
+	files, err := filepath.Glob(filepath.Join(sharedtest.Path(t, "vectors/ops"), "*.json"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/anepkg/anepkg/coreml/sharedtest"
 	"github.com/anepkg/anepkg/runner/chattmpl"
 )
 
@@ -93,7 +94,7 @@ func TestDecodeJSON(t *testing.T) {
 
 // TestPackageTemplates renders the template of every small package beside the checkout.
 func TestPackageTemplates(t *testing.T) {
-	dir := sharedDir(t, "models")
+	dir := sharedtest.Path(t, "models")
 	files, err := filepath.Glob(filepath.Join(dir, "*", "*", "package", "tokenizer_config.json"))
 	if err != nil {
 		t.Fatal(err)
@@ -151,7 +152,7 @@ func FuzzRender(f *testing.F) {
 }
 
 func BenchmarkParse(b *testing.B) {
-	dir := sharedDir(b, "vectors/chat-template/templates")
+	dir := sharedtest.Path(b, "vectors/chat-template/templates")
 	source := string(read(b, dir, "gemma-4-26B-A4B-it-UD-Q8_K_XL.jinja"))
 	b.SetBytes(int64(len(source)))
 	for b.Loop() {
@@ -162,7 +163,7 @@ func BenchmarkParse(b *testing.B) {
 }
 
 func BenchmarkRender(b *testing.B) {
-	dir := sharedDir(b, "vectors/chat-template/templates")
+	dir := sharedtest.Path(b, "vectors/chat-template/templates")
 	tmpl := parse(b, string(read(b, dir, "Qwen3-8B-Q8_0.jinja")))
 	msgs := []chattmpl.Message{{Role: "user", Content: "Hello"}, {Role: "assistant", Content: "Hi"}, {Role: "user", Content: "?"}}
 	for b.Loop() {

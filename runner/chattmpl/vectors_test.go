@@ -11,26 +11,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/anepkg/anepkg/coreml/sharedtest"
 	"github.com/anepkg/anepkg/runner/chattmpl"
 )
-
-// sharedDir returns a folder that lies beside the checkout; without it the test is skipped, or fails if
-// ANEPKG_REQUIRE_SHARED is 1.
-func sharedDir(t testing.TB, name string) string {
-	t.Helper()
-	dir := os.Getenv("ANEPKG_SHARED")
-	if dir == "" {
-		dir = filepath.Join("..", "..", "..", "shared")
-	}
-	path := filepath.Join(dir, filepath.FromSlash(name))
-	if _, err := os.Stat(path); err != nil {
-		if os.Getenv("ANEPKG_REQUIRE_SHARED") == "1" {
-			t.Fatalf("shared folder is required: %v", err)
-		}
-		t.Skipf("no %s; set ANEPKG_SHARED to the folder of shared test data", path)
-	}
-	return path
-}
 
 func read(t testing.TB, path ...string) []byte {
 	t.Helper()
@@ -51,7 +34,7 @@ type outcome struct {
 func oracleDay() time.Time { return time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC) }
 
 func TestVectors(t *testing.T) {
-	dir := sharedDir(t, "vectors/chat-template")
+	dir := sharedtest.Path(t, "vectors/chat-template")
 	var want map[string]map[string]outcome
 	if err := json.Unmarshal(read(t, dir, "expected.json"), &want); err != nil {
 		t.Fatal(err)

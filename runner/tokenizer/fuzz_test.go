@@ -6,6 +6,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/anepkg/anepkg/coreml/sharedtest"
 	"github.com/anepkg/anepkg/runner/tokenizer"
 )
 
@@ -61,7 +62,7 @@ func FuzzEncodeDecode(f *testing.F) {
 	for _, s := range []string{"", "Hello, world!", " a  b\n", "日本語 é 👍🏽", "<|im_start|>x", "\xff\x00", "▁ ▁"} {
 		f.Add(s, []byte(s))
 	}
-	demo := load(f, read(f, sharedFile(f, "models/demo/package/tokenizer.json")))
+	demo := load(f, read(f, sharedtest.Path(f, "models/demo/package/tokenizer.json")))
 	bytewise := load(f, []byte(small))
 	f.Fuzz(func(t *testing.T, text string, order []byte) {
 		if len(text) > 1000 || len(order) > 1000 {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/anepkg/anepkg/coreml/sharedtest"
 	"github.com/anepkg/anepkg/runner/tokenizer"
 )
 
@@ -215,7 +216,7 @@ func TestEncodeErrors(t *testing.T) {
 
 // TestPackages loads the tokenizer of every small package beside the checkout and takes text there and back.
 func TestPackages(t *testing.T) {
-	root := filepath.Dir(sharedFile(t, "models/demo/package/tokenizer.json"))
+	root := filepath.Dir(sharedtest.Path(t, "models/demo/package/tokenizer.json"))
 	root = filepath.Dir(filepath.Dir(root))
 	files := []string{filepath.Join(root, "demo", "package", "tokenizer.json")}
 	for _, pattern := range []string{"tiny/*/package/tokenizer.json", "tiny/*/package/hf_model/tokenizer.json"} {

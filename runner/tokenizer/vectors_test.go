@@ -8,26 +8,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/anepkg/anepkg/coreml/sharedtest"
 	"github.com/anepkg/anepkg/runner/tokenizer"
 )
-
-// sharedFile returns the path of a file that lies beside the checkout; without it the test is skipped, or fails
-// if ANEPKG_REQUIRE_SHARED is 1.
-func sharedFile(t testing.TB, name string) string {
-	t.Helper()
-	dir := os.Getenv("ANEPKG_SHARED")
-	if dir == "" {
-		dir = filepath.Join("..", "..", "..", "shared")
-	}
-	path := filepath.Join(dir, filepath.FromSlash(name))
-	if _, err := os.Stat(path); err != nil {
-		if os.Getenv("ANEPKG_REQUIRE_SHARED") == "1" {
-			t.Fatalf("shared file is required: %v", err)
-		}
-		t.Skipf("no %s; set ANEPKG_SHARED to the folder of shared test data", path)
-	}
-	return path
-}
 
 // sources says where the tokenizer.json of each model comes from.
 var sources = map[string]string{
@@ -39,7 +22,7 @@ var sources = map[string]string{
 func modelFile(t testing.TB, name string) []byte {
 	t.Helper()
 	if name == "qwen3" {
-		return read(t, sharedFile(t, "tokenizers/qwen3/tokenizer.json"))
+		return read(t, sharedtest.Path(t, "tokenizers/qwen3/tokenizer.json"))
 	}
 	dir := os.Getenv("ANEPKG_TOKENIZERS")
 	if dir == "" {
@@ -100,9 +83,9 @@ func TestVectors(t *testing.T) {
 	for _, name := range models {
 		t.Run(name, func(t *testing.T) {
 			var texts []string
-			readJSON(t, sharedFile(t, "vectors/tokenizer/strings.json"), &texts)
+			readJSON(t, sharedtest.Path(t, "vectors/tokenizer/strings.json"), &texts)
 			var want []vector
-			readJSON(t, sharedFile(t, "vectors/tokenizer/"+name+".expected.json"), &want)
+			readJSON(t, sharedtest.Path(t, "vectors/tokenizer/"+name+".expected.json"), &want)
 			if len(want) != len(texts) || len(texts) == 0 {
 				t.Fatalf("got %d vectors for %d strings", len(want), len(texts))
 			}

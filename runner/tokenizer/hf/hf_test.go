@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/anepkg/anepkg/coreml/diag"
+	"github.com/anepkg/anepkg/coreml/sharedtest"
 	"github.com/anepkg/anepkg/runner/tokenizer"
 	"github.com/anepkg/anepkg/runner/tokenizer/hf"
 )
@@ -32,10 +33,7 @@ func TestAgree(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	shared := os.Getenv("ANEPKG_SHARED")
-	if shared == "" {
-		shared = filepath.Join("..", "..", "..", "..", "shared")
-	}
+	shared := sharedtest.Root(t)
 	for _, pattern := range []string{"models/demo/*/tokenizer.json", "tokenizers/*/tokenizer.json", "models/tiny/*/compiled/tokenizer.json"} {
 		more, err := filepath.Glob(filepath.Join(shared, filepath.FromSlash(pattern)))
 		if err != nil {

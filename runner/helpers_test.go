@@ -3,50 +3,18 @@ package runner
 import (
 	"context"
 	"os"
-	"path/filepath"
 	"reflect"
 	"testing"
 
 	"github.com/anepkg/anepkg/coreml"
+	"github.com/anepkg/anepkg/coreml/sharedtest"
 	"github.com/anepkg/anepkg/coreml/tensor"
 	"github.com/anepkg/anepkg/manifest"
 )
 
-// sharedDir finds the shared test data; see the testing section of the
-// design. Tests skip without it unless ANEPKG_REQUIRE_SHARED=1.
-func sharedDir(t testing.TB, elem ...string) string {
-	t.Helper()
-	dir := os.Getenv("ANEPKG_SHARED")
-	if dir == "" {
-		root, err := os.Getwd()
-		if err != nil {
-			t.Fatal(err)
-		}
-		for {
-			if _, err := os.Stat(filepath.Join(root, "go.mod")); err == nil {
-				break
-			}
-			if up := filepath.Dir(root); up != root {
-				root = up
-				continue
-			}
-			t.Fatal("no go.mod above the test's folder")
-		}
-		dir = filepath.Join(root, "..", "shared")
-	}
-	path := filepath.Join(append([]string{dir}, elem...)...)
-	if _, err := os.Stat(path); err != nil {
-		if os.Getenv("ANEPKG_REQUIRE_SHARED") == "1" {
-			t.Fatalf("shared test data is required: %v", err)
-		}
-		t.Skipf("no shared test data at %s (set ANEPKG_SHARED)", path)
-	}
-	return path
-}
-
 func openShared(t testing.TB, elem ...string) *manifest.Package {
 	t.Helper()
-	dir := sharedDir(t, elem...)
+	dir := sharedtest.Path(t, elem...)
 	pkg, err := manifest.Open(t.Context(), os.DirFS(dir), dir)
 	if err != nil {
 		t.Fatal(err)

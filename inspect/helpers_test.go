@@ -8,45 +8,14 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"github.com/anepkg/anepkg/coreml/sharedtest"
 	"github.com/anepkg/anepkg/manifest"
 )
-
-// sharedDir returns a folder of the shared data, and skips the test without
-// it (fails when ANEPKG_REQUIRE_SHARED=1).
-func sharedDir(t testing.TB, sub string) string {
-	t.Helper()
-	root := os.Getenv("ANEPKG_SHARED")
-	if root == "" {
-		dir, err := os.Getwd()
-		if err != nil {
-			t.Fatal(err)
-		}
-		for {
-			if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
-				break
-			}
-			up := filepath.Dir(dir)
-			if up == dir {
-				t.Fatal("no go.mod above the test")
-			}
-			dir = up
-		}
-		root = filepath.Join(filepath.Dir(dir), "shared")
-	}
-	path := filepath.Join(root, filepath.FromSlash(sub))
-	if _, err := os.Stat(path); err != nil {
-		if os.Getenv("ANEPKG_REQUIRE_SHARED") == "1" {
-			t.Fatalf("shared data are required: %v", err)
-		}
-		t.Skipf("shared data are absent: %s (set ANEPKG_SHARED)", path)
-	}
-	return path
-}
 
 // packages returns the folders of every good package in both forms.
 func packages(t testing.TB) []string {
 	t.Helper()
-	models := sharedDir(t, "models")
+	models := sharedtest.Path(t, "models")
 	var out []string
 	for _, pattern := range []string{"tiny/*/package", "tiny/*/compiled", "demo/package", "demo/compiled"} {
 		m, err := filepath.Glob(filepath.Join(models, filepath.FromSlash(pattern)))
