@@ -128,6 +128,7 @@ type loader struct {
 	pkg     *manifest.Package
 	backend coreml.Backend
 	opts    Options
+	reuse   bool // outputs are used before the function runs again
 	done    int
 	total   int
 	open    []coreml.Session
@@ -151,7 +152,7 @@ func (l *loader) load(ctx context.Context, pt *manifest.Part, m *coreml.Model, f
 	l.progress(pt.Path, fn)
 	sess, err := l.backend.Load(ctx, m, fn, coreml.LoadOptions{
 		ComputeUnits: l.opts.ComputeUnits, Precision: l.opts.Precision, Threads: l.opts.Threads,
-		Logger: l.opts.Logger, Observer: l.opts.Observer, Profile: l.opts.Profile,
+		ReuseOutputs: l.reuse, Logger: l.opts.Logger, Observer: l.opts.Observer, Profile: l.opts.Profile,
 	})
 	if err != nil {
 		if ctx.Err() != nil {
