@@ -101,6 +101,7 @@ func (t *tool) commandTable() []*cli.Command {
 		t.weightsCommand(),
 		t.diffCommand(),
 		t.milCommand(),
+		t.compileCommand(),
 		t.opsCommand(),
 		t.tokenizeCommand(),
 		t.detokenizeCommand(),
