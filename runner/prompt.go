@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -20,6 +21,8 @@ type PromptInput struct {
 	Text     string // one user message, or the raw text when Raw is set
 	System   string // a system message before the others
 	Raw      bool   // no chat template
+	// Closed leaves out the opening of an answer that follows the messages.
+	Closed bool
 	// Extra are variables for the chat template besides messages,
 	// add_generation_prompt and the special tokens.
 	Extra map[string]any
@@ -107,7 +110,7 @@ func renderPrompt(pkg *manifest.Package, tok tokenizer.Tokenizer, in PromptInput
 		if err != nil {
 			return nil, templateError(tk, err)
 		}
-		text, err := t.RenderChat(msgs, true, templateVars(tk, in.Extra))
+		text, err := t.RenderChat(msgs, !in.Closed, templateVars(tk, in.Extra))
 		if err != nil {
 			return nil, templateError(tk, err)
 		}
@@ -115,7 +118,7 @@ func renderPrompt(pkg *manifest.Package, tok tokenizer.Tokenizer, in PromptInput
 	}
 	if !in.Raw {
 		if f := familyOf(tok); f != nil {
-			return &Prompt{Text: f.render(msgs, tk.Special["bos"].Content), Format: f.name,
+			return &Prompt{Text: f.render(msgs, tk.Special["bos"].Content, !in.Closed), Format: f.name,
 				Note: fmt.Sprintf("the package has no chat template; the vocabulary has %s, so the %s format is used", f.marks[0], f.name)}, nil
 		}
 	}
@@ -152,7 +155,16 @@ func templateError(tk manifest.Tokenizer, err error) error {
 	if code == "" {
 		code = diag.Malformed
 	}
-	return diag.Errorf(diag.In(tk.ChatTemplateFrom), code, "chat template: %w", err).
+	pos := diag.In(tk.ChatTemplateFrom)
+	var failed *chattmpl.Error
+	var raised *chattmpl.RaiseError
+	switch {
+	case errors.As(err, &failed):
+		pos.Line = failed.Line
+	case errors.As(err, &raised):
+		pos.Line = raised.Line
+	}
+	return diag.Errorf(pos, code, "%w", err).
 		WithHint("use --raw to run without the template")
 }
 
