@@ -22,7 +22,7 @@ type Request struct {
 	StopIDs   []int
 	IgnoreEOS bool
 	// StopStrings end generation when the text holds one; the text ends
-	// before it.
+	// before it. One that is a special token works as its id.
 	StopStrings []string
 	// KeepLogits fills Result.Logits; an error of class diag.Usage when the
 	// head gives none.
@@ -216,6 +216,15 @@ func (g *generation) prepare() error {
 			return err
 		}
 		g.r.opts.Logger.Warn("no text: the tokenizer cannot be read", "error", err)
+	}
+	if tok != nil && !g.req.Raw {
+		// The text leaves special tokens out, so that a stop string which is
+		// one would never be found.
+		for _, st := range g.req.StopStrings {
+			if id, ok := tok.ID(st); ok && tok.IsSpecial(id) {
+				g.stops[id] = true
+			}
+		}
 	}
 	g.out = newTextStream(tok, !g.req.Raw, g.req.StopStrings, g.emit)
 	return nil

@@ -157,3 +157,6 @@ func (rec Recommendation) Config() sample.Config {
 	}
 	return cfg
 }
+
+// String gives name, value and source.
+func (v SamplingValue) String() string { return fmt.Sprintf("%s=%g %s", v.Name, v.Value, v.Source) }
