@@ -252,3 +252,49 @@ func TestTemplateErrorHasItsLine(t *testing.T) {
 		t.Errorf("got %v, want an error at chat_template.jinja:3", err)
 	}
 }
+
+// TestThinkingTokens: Gemma 4's marks are special tokens, which the text
+// leaves out.
+func TestThinkingTokens(t *testing.T) {
+	var thought, answer string
+	th := NewThinking("hi", func(s string, thinking bool) {
+		if thinking {
+			thought += s
+		} else {
+			answer += s
+		}
+	})
+	th.Mark(true)
+	for _, s := range []string{"thou", "ght\n", "hm\n"} {
+		th.Push(s)
+	}
+	th.Mark(false)
+	th.Push("Yes.\n")
+	th.Flush()
+	if thought != "hm" || answer != "Yes.\n" {
+		t.Errorf("thought %q, answer %q", thought, answer)
+	}
+
+	fsys := fakeWithText(nil)
+	data := strings.Replace(string(byteTokenizer("<|channel>", "<channel|>")), `"id":256`, `"id":21`, 1)
+	fsys["tokenizer.json"] = file(strings.Replace(data, `"id":257`, `"id":20`, 1))
+	r := openFake(t, fsys, &fakeBackend{}, Options{})
+	for seed := range 200 {
+		prompt := randomIDs(3, seed)
+		said := fakeGreedy(prompt, 10)
+		var want, got []bool
+		for _, id := range said {
+			if id == 20 || id == 21 {
+				want = append(want, id == 21)
+			}
+		}
+		if len(want) < 2 {
+			continue
+		}
+		if _, err := r.Generate(t.Context(), Request{PromptIDs: prompt, MaxTokens: 10, OnThinking: func(open bool) { got = append(got, open) }}, nil); err != nil || !slices.Equal(got, want) {
+			t.Errorf("got %v, %v, want %v", got, err, want)
+		}
+		return
+	}
+	t.Fatal("no prompt leads to the tokens")
+}

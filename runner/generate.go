@@ -8,6 +8,7 @@ import (
 
 	"github.com/anepkg/anepkg/coreml/diag"
 	"github.com/anepkg/anepkg/runner/sample"
+	"github.com/anepkg/anepkg/runner/tokenizer"
 )
 
 // Request asks for text. The zero value of every field but PromptIDs works.
@@ -46,6 +47,9 @@ type Request struct {
 	Shift bool
 	// Raw keeps special tokens in the text.
 	Raw bool
+	// OnThinking, if not nil, is told when a special token, which the text
+	// leaves out, opens or closes what the model thinks (Gemma 4).
+	OnThinking func(open bool)
 }
 
 func (q Request) mode(o Options) PrefillMode {
@@ -192,7 +196,8 @@ type generation struct {
 	res    *Result
 	stops  map[int]bool
 	out    *textStream
-	ids    []int // prompt and generated, for a shift
+	marks  map[int]bool // special tokens that open (true) and close thinking
+	ids    []int        // prompt and generated, for a shift
 }
 
 func (g *generation) prepare() error {
@@ -218,6 +223,7 @@ func (g *generation) prepare() error {
 		g.r.opts.Logger.Warn("no text: the tokenizer cannot be read", "error", err)
 	}
 	if tok != nil && !g.req.Raw {
+		g.marks = marksOf(tok)
 		// The text leaves special tokens out, so that a stop string which is
 		// one would never be found.
 		for _, st := range g.req.StopStrings {
@@ -228,6 +234,17 @@ func (g *generation) prepare() error {
 	}
 	g.out = newTextStream(tok, !g.req.Raw, g.req.StopStrings, g.emit)
 	return nil
+}
+
+// marksOf finds the special tokens that enclose thinking.
+func marksOf(tok tokenizer.Tokenizer) map[int]bool {
+	marks := map[int]bool{}
+	for name, open := range thinkTokens {
+		if id, ok := tok.ID(name); ok && tok.IsSpecial(id) {
+			marks[id] = open
+		}
+	}
+	return marks
 }
 
 func (g *generation) emit(s string) {
@@ -310,6 +327,9 @@ func (g *generation) take(id int) bool {
 	if g.stops[id] {
 		g.res.FinishReason, g.res.StopID = FinishStop, &id
 		return true
+	}
+	if open, mark := g.marks[id]; mark && g.req.OnThinking != nil {
+		g.req.OnThinking(open)
 	}
 	g.ids = append(g.ids, id)
 	g.res.GeneratedIDs = append(g.res.GeneratedIDs, id)

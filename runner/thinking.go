@@ -2,6 +2,13 @@ package runner
 
 import "strings"
 
+// thinkTokens are special tokens that open (true) and close what a model
+// thinks: Gemma 4's, which the text leaves out. After the opening one stands
+// the name of the channel and a line end.
+var thinkTokens = map[string]bool{"<|channel>": true, "<channel|>": false}
+
+const thinkChannel = "thought\n"
+
 // The marks that enclose what a model thinks before it answers, in the text
 // of Qwen 3, DeepSeek R1 and models made after them.
 const (
@@ -16,6 +23,7 @@ type Thinking struct {
 	inside bool
 	held   string // what may be the beginning of a mark
 	begun  bool   // something of the present part was emitted
+	named  bool   // the name of the channel may follow
 }
 
 // NewThinking begins to part the text that follows prompt, whose template
@@ -28,6 +36,12 @@ func NewThinking(prompt string, emit func(text string, thinking bool)) *Thinking
 // Push takes the next piece of the text.
 func (t *Thinking) Push(piece string) {
 	t.held += piece
+	if t.named {
+		if len(t.held) < len(thinkChannel) && strings.HasPrefix(thinkChannel, t.held) {
+			return
+		}
+		t.held, t.named = strings.TrimPrefix(t.held, thinkChannel), false
+	}
 	for {
 		mark := thinkOpen
 		if t.inside {
@@ -45,10 +59,21 @@ func (t *Thinking) Push(piece string) {
 	}
 }
 
+// Mark tells that a special token opened or closed the thinking: see
+// Request.OnThinking.
+func (t *Thinking) Mark(open bool) {
+	t.held = strings.TrimRight(t.held, "\n")
+	t.Flush()
+	t.inside, t.named, t.begun = open, open, false
+}
+
 // Flush emits what was held back.
 func (t *Thinking) Flush() {
 	text := t.held
-	t.held = ""
+	if t.named {
+		text = strings.TrimPrefix(text, thinkChannel)
+	}
+	t.held, t.named = "", false
 	if !t.begun {
 		text = strings.TrimLeft(text, "\n")
 	}

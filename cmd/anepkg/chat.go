@@ -148,7 +148,9 @@ func (s *chatSession) turn(ctx context.Context, text string) error {
 	answer, end := interruptsOf(ctx).scope(ctx)
 	defer end()
 	show := s.t.answerWriter(turn.Prompt.Text, s.hide)
-	res, err := s.chat.Answer(answer, turn, s.req, show.push)
+	req := s.req
+	req.OnThinking = show.mark
+	res, err := s.chat.Answer(answer, turn, req, show.push)
 	show.end(res != nil)
 	if ctx.Err() != nil {
 		return ctx.Err()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -97,6 +98,13 @@ func (w *answerWriter) push(piece string) {
 	w.t.say(piece)
 }
 
+// mark is a runner.Request's OnThinking.
+func (w *answerWriter) mark(open bool) {
+	if w.parts != nil {
+		w.parts.Mark(open)
+	}
+}
+
 func (w *answerWriter) part(text string, thinking bool) {
 	switch {
 	case thinking && w.hide:
@@ -137,6 +145,9 @@ func (t *tool) generate(ctx context.Context, c *cli.Context, r *runner.Runner, i
 		t.notef("note: %s\n", p.Note)
 	}
 	t.debugf("prompt: %d tokens, %s\n", len(p.IDs), p.Format)
+	if p.Text != "" {
+		t.debugf("prompt text: %s\n", strconv.Quote(p.Text))
+	}
 	if r.IsEncoder() {
 		bar.done()
 		return t.embed(ctx, c, r, p)
@@ -150,6 +161,7 @@ func (t *tool) generate(ctx context.Context, c *cli.Context, r *runner.Runner, i
 		req.PromptIDs, req.Reuse = slices.Concat(before, p.IDs), true
 	}
 	show := t.answerWriter(p.Text, c.Bool("hide-thinking"))
+	req.OnThinking = show.mark
 	res, err := r.Generate(ctx, req, func(piece string) {
 		bar.done()
 		if !t.global.json {
