@@ -19,7 +19,8 @@ const chatHelp = `  /reset          begin a new conversation (also: /clear)
   /help           show this
   /exit           leave (also: Ctrl-D)
 
-  A line that ends with \ goes on; """ begins and ends a text of several lines.
+  A line that ends with \ goes on, so does one at Alt-Enter; """ begins and
+  ends a text of several lines, and a paste may have several.
   Ctrl-C stops an answer, or gives up the line. A message may begin with a
   slash after a space.
 `

@@ -41,8 +41,8 @@ func makeLineEditor(file *os.File, in io.Reader, out io.Writer) *lineEditor {
 	return e
 }
 
-// ReadLine implements lineReader. Pasted and typed (Alt-Enter, Ctrl-J) line
-// ends stay in the line.
+// ReadLine implements lineReader. Line ends that are pasted, or typed
+// with Alt-Enter, stay in the line.
 func (e *lineEditor) ReadLine(prompt string) (string, error) {
 	if e.file != nil {
 		fd := int(e.file.Fd())

@@ -97,9 +97,11 @@ func (k *keyReader) next() bool {
 		}
 	}
 	switch c := k.raw[0]; {
-	case c == '\n' || bytes.HasPrefix(k.raw, []byte("\x1b\r")) || bytes.HasPrefix(k.raw, []byte("\x1b\n")):
+	case bytes.HasPrefix(k.raw, []byte("\x1b\r")) || bytes.HasPrefix(k.raw, []byte("\x1b\n")):
 		k.pasted = append(k.pasted, "\n")
-		k.use(map[bool]int{true: 1, false: 2}[c == '\n'], string(keyInsert))
+		k.use(2, string(keyInsert))
+	case c == '\n': // an Enter that was typed while an answer came
+		k.use(1, "\r")
 	case c == 0x1b:
 		return k.escape()
 	case c < utf8.RuneSelf:

@@ -144,6 +144,9 @@ func (t *tool) generate(ctx context.Context, c *cli.Context, r *runner.Runner, i
 	if p.Note != "" {
 		t.notef("note: %s\n", p.Note)
 	}
+	if in.Extra != nil && !strings.HasPrefix(p.Format, "chat template") {
+		t.notef("note: there is no chat template, so --template-arg and --tools have no effect\n")
+	}
 	t.debugf("prompt: %d tokens, %s\n", len(p.IDs), p.Format)
 	if p.Text != "" {
 		t.debugf("prompt text: %s\n", strconv.Quote(p.Text))

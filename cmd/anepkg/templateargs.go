@@ -18,14 +18,14 @@ func templateArgFlag() cli.Flag {
 func templateArgs(c *cli.Context) (map[string]any, error) {
 	out := map[string]any{}
 	for _, arg := range c.StringSlice("template-arg") {
-		name, text, found := strings.Cut(arg, "=")
-		switch name = strings.TrimSpace(name); {
-		case !found || name == "":
-			return nil, usagef("--template-arg %s: want NAME=VALUE, such as enable_thinking=false", arg)
-		case name == "messages" || name == "add_generation_prompt":
+		name, value, err := templateArg(arg)
+		if err != nil {
+			return nil, err
+		}
+		if name == "messages" || name == "add_generation_prompt" {
 			return nil, usagef("--template-arg %s: run makes this variable itself", name).WithHint(`"anepkg render" renders a request of your own`)
 		}
-		out[name] = templateValue(text)
+		out[name] = value
 	}
 	if c.IsSet("tools") {
 		file := c.String("tools")
@@ -47,6 +47,15 @@ func templateArgs(c *cli.Context) (map[string]any, error) {
 		return nil, nil
 	}
 	return out, nil
+}
+
+// templateArg reads NAME=VALUE.
+func templateArg(arg string) (name string, value any, err error) {
+	name, text, found := strings.Cut(arg, "=")
+	if name = strings.TrimSpace(name); !found || name == "" {
+		return "", nil, usagef("--template-arg %s: want NAME=VALUE, such as enable_thinking=false", arg)
+	}
+	return name, templateValue(text), nil
 }
 
 // templateValue reads JSON, or takes the text itself; Python's spelling of
