@@ -120,7 +120,7 @@ func (c *Chat) Answer(ctx context.Context, t *Turn, req Request, onText func(str
 	if err != nil && (res == nil || res.Text == "" || diag.CodeOf(err) != diag.Interrupted) {
 		return res, err
 	}
-	c.msgs = append(t.msgs, chattmpl.Message{Role: "assistant", Content: res.Text})
+	c.msgs = slices.Concat(t.msgs, []chattmpl.Message{{Role: "assistant", Content: res.Text}})
 	return res, err
 }
 

@@ -37,7 +37,7 @@ func (t *tool) runJSON(r *runner.Runner, res *runner.Result, req runner.Request,
 
 // logprobsOf adds the vocabulary's strings, where there is a tokenizer.
 func logprobsOf(r *runner.Runner, res *runner.Result) []logprobJSON {
-	name := func(id int) string { return "" }
+	name := func(int) string { return "" }
 	if tok, err := r.Tokenizer(); err == nil {
 		name = func(id int) string {
 			s, _ := tok.Token(id)
