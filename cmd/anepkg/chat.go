@@ -40,17 +40,18 @@ type chatSession struct {
 	fed     int     // prompt tokens fed
 	reused  int     // prompt tokens that the state held already
 	pending bool    // a half-typed line was given up
+	bar     *progress
 }
 
 // chat talks with the user until the end of input.
-func (t *tool) chat(ctx context.Context, c *cli.Context, r *runner.Runner, req runner.Request, in runner.PromptInput, s sampling) error {
+func (t *tool) chat(ctx context.Context, c *cli.Context, r *runner.Runner, req runner.Request, in runner.PromptInput, s sampling, bar *progress) error {
 	if r.IsEncoder() {
 		return usagef("the package is an encoder: it gives an embedding and cannot chat").WithHint("give a text with --prompt")
 	}
 	// A full context drops its older half, unless that is to be an error.
 	req.Shift = !c.Bool("strict-context")
 	session := &chatSession{
-		t: t, r: r, chat: r.NewChat(in.System, in.Extra), req: req, sample: s, hide: c.Bool("hide-thinking"), in: t.lineReader(ctx),
+		t: t, r: r, chat: r.NewChat(in.System, in.Extra), req: req, sample: s, hide: c.Bool("hide-thinking"), in: t.lineReader(), bar: bar,
 	}
 	t.notef("%s with %d positions; /help lists the commands\n", r.Package().Name, r.ContextLength())
 	if text := s.String(); text != "" {
@@ -150,7 +151,11 @@ func (s *chatSession) turn(ctx context.Context, text string) error {
 	show := s.t.answerWriter(turn.Prompt.Text, s.hide)
 	req := s.req
 	req.OnThinking = show.mark
-	res, err := s.chat.Answer(answer, turn, req, show.push)
+	res, err := s.chat.Answer(answer, turn, req, func(piece string) {
+		s.bar.done()
+		show.push(piece)
+	})
+	s.bar.done()
 	show.end(res != nil)
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -209,9 +214,9 @@ func (s *chatSession) count(res *runner.Result) {
 
 // lineReader returns an editor when the user sits at a terminal, else plain
 // lines.
-func (t *tool) lineReader(ctx context.Context) lineReader {
+func (t *tool) lineReader() lineReader {
 	if t.terminal != nil {
-		return newLineEditor(ctx, t)
+		return newLineEditor(t)
 	}
 	return &plainLines{t: t, in: bufio.NewReader(t.stdin)}
 }

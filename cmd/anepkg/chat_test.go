@@ -65,7 +65,7 @@ func openChat(t *testing.T, lines ...string) (s *chatSession, out, notes *hook) 
 	t.Cleanup(func() { _ = errors.Join(r.Close(), pkg.Close()) })
 	out, notes = &hook{}, &hook{}
 	tl := &tool{stdout: &output{w: out}, stderr: notes, getenv: func(string) string { return "" }}
-	return &chatSession{t: tl, r: r, chat: r.NewChat("", nil), req: runner.Request{Shift: true}, in: &typist{lines: lines}}, out, notes
+	return &chatSession{t: tl, r: r, chat: r.NewChat("", nil), req: runner.Request{Shift: true}, in: &typist{lines: lines}, bar: &progress{t: tl}}, out, notes
 }
 
 const kvAnswer = "A KV cache stores the keys and values of all past tokens, so that each new token needs only one step of work.\n"

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"io"
 	"os"
@@ -25,7 +24,7 @@ type lineEditor struct {
 
 // newLineEditor edits on the terminal of standard input. It draws on
 // standard output, or on standard error when the answers go elsewhere.
-func newLineEditor(_ context.Context, t *tool) *lineEditor {
+func newLineEditor(t *tool) *lineEditor {
 	out := t.stderr
 	if t.stdoutTTY {
 		out = t.stdout

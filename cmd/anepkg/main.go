@@ -11,8 +11,11 @@
 //   - jsonout.go, table.go, output.go: rendering
 //   - target.go, zipfs.go: from a TARGET argument to a file system
 //   - format_*.go: report formats of validate other than text and JSON
-//   - run.go, run_sampling.go, run_output.go, batch.go: run; logits.go: its files
-//   - chat.go, chatcommands.go, lineedit.go, interrupts.go: chat at a terminal
+//   - run.go, run_sampling.go, run_output.go, templateargs.go, batch.go: run;
+//     logits.go, run_state.go: its files
+//   - chat.go, chatcommands.go: chat at a terminal; lineedit.go, linekeys.go,
+//     linecells.go, console_*.go: its line editor; interrupts.go: Ctrl-C
+//   - inspect_sampling.go: what inspect adds to the report of the library
 //   - demodata: the embedded demo package
 package main
 

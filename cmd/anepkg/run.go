@@ -132,7 +132,7 @@ func (t *tool) runCommand() *cli.Command {
 				case c.Bool("batch"):
 					return t.batch(ctx, c, r, in, req, s)
 				case chat:
-					return t.chat(ctx, c, r, req, in, s)
+					return t.chat(ctx, c, r, req, in, s, bar)
 				}
 				return t.generate(ctx, c, r, in, req, s, bar)
 			})
@@ -207,8 +207,13 @@ func (t *tool) promptOf(c *cli.Context) (in runner.PromptInput, chat bool, err e
 		switch {
 		case t.global.json:
 			return in, false, usagef("--json needs a prompt: a chat has no single result")
-		case c.IsSet("logits") || c.IsSet("logprobs") || in.Raw:
-			return in, false, usagef("a chat takes neither --raw nor --logits nor --logprobs; give a prompt")
+		case in.Raw:
+			return in, false, usagef("a chat goes through the chat template; give a prompt with --raw")
+		}
+		for _, f := range []string{"logits", "logprobs", "save-state"} {
+			if c.IsSet(f) {
+				return in, false, usagef("--%s is of one run; give a prompt with it", f)
+			}
 		}
 		return in, true, nil
 	default:
