@@ -97,6 +97,9 @@ func (t *tool) finish(ctx context.Context, err error) int {
 	if errors.Is(err, errFindings) {
 		return exitFindings
 	}
+	if errors.Is(err, errLines) {
+		return exitRun
+	}
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		err = diag.Errorf(diag.Pos{}, diag.Interrupted, "interrupted")
 	}
