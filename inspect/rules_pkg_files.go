@@ -21,7 +21,7 @@ func checkKind(p *Pass) {
 	want := "a meta.yaml package, a CoreML-LLM package, or one .mlmodelc or .mlpackage"
 	switch pkg.Kind {
 	case manifest.Unknown:
-		f := p.Report(diag.Pos{}, "the folder is no package: %s", seen).Compare(seen, want)
+		f := p.Report(diag.Pos{}, "the folder is no package: %s", seen).Compare("no package", want)
 		if dir := nestedPackage(pkg); dir != "" {
 			f.Fix("the package seems to lie in %s: name that folder", dir)
 		}
@@ -32,7 +32,8 @@ func checkKind(p *Pass) {
 		p.Report(diag.Pos{}, "the model is in Core AI's form: %s", pkg.Reason).Compare("Core AI", "Core ML")
 	}
 	if pkg.Truncated {
-		p.Report(diag.Pos{}, "the folder holds more files than are looked at (%d)", len(pkg.Files)).As(Warning)
+		p.Report(diag.Pos{}, "the folder holds more than the %d files that are looked at", len(pkg.Files)).As(Warning).Compare("more files", len(pkg.Files)).
+			Fix("name the folder of the package itself")
 	}
 }
 

@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -26,7 +27,7 @@ func (r *ValidateReport) WriteText(w io.Writer, color bool) error {
 		s.in(pick(r.Summary.Warning > 0, yellow), plural(r.Summary.Warning, "warning")),
 		plural(r.Summary.Note, "note"),
 	}
-	fmt.Fprintf(ew, "%s: %s  %s\n", s.in(bold, printable(r.Package.Name)), strings.Join(sum, ", "),
+	fmt.Fprintf(ew, "%s: %s  %s\n", s.in(bold, printable(cmp.Or(r.Package.Name, r.Package.Path))), strings.Join(sum, ", "),
 		s.in(dim, fmt.Sprintf("(%d checks, %d left out)", len(r.Run), len(r.Skipped))))
 	if r.Suppressed > 0 {
 		fmt.Fprintf(ew, "%s left out by the baseline or by suppressions\n", plural(r.Suppressed, "finding"))

@@ -127,6 +127,9 @@ func (r *ValidateReport) run(v *view, rule *Rule, opts Options) {
 	case opts.Fast && rule.Needs&NeedsWeights != 0:
 		r.skip(rule.ID, "reads weight files; left out in fast mode")
 		return
+	case v.pkg.Truncated && v.pkg.Kind == manifest.Unknown && rule.ID != "PKG001":
+		r.skip(rule.ID, "the folder is no package")
+		return
 	case rule.For != nil && !slices.Contains(rule.For, v.pkg.Kind):
 		r.skip(rule.ID, "not for packages of kind "+string(v.pkg.Kind))
 		return
