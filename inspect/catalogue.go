@@ -60,6 +60,12 @@ Fix: replace the link by the file.`},
 Fix: delete the one that is not meant.`},
 	{ID: "PKG020", Title: "files of two layouts", Since: first, Severity: Warning, For: cmlKind, Check: checkStaleChunks, Doc: `CoreML-LLM picks its loader by the files that are there: model wins over chunk_1, the three-chunk set over the four-chunk set, and half of a three-chunk set is ignored (coreml-llm.md A2, A19, A24).
 Fix: delete the files of the layout that is not meant.`},
+	{ID: "PKG021", Title: "file cannot be opened", Since: first, Severity: Error, Check: checkAccess, Doc: `A file that a runtime reads is there and cannot be opened: another user owns it (sideloading tools and containers write as root; coreml-llm.md A25), or the disk fails. Owner and write permission themselves are not judged: they differ between the machine that checks and the one that runs.
+Fix: chmod -R u+rwX on the folder, or chown it to the user of the runtime.`},
+	{ID: "PKG022", Title: "weight files are stored twice", Since: first, Severity: Note, For: anyModel, Needs: NeedsWeights, Check: checkTwins, Doc: `Two weight files have the same bytes, as chunk1 and prefill_chunk1 of CoreML-LLM have: hard links save the room (682 MB for Gemma 4 E2B; coreml-llm.md A27). A chunk and its prefill chunk of equal size and with different weights are of two conversions (warning).
+Fix: hard-link the equal files; convert different ones from one checkpoint.`},
+	{ID: "PKG023", Title: "file differs from its hash", Since: first, Severity: Error, Needs: NeedsWeights, Check: checkBlobNames, Doc: `huggingface_hub's cache names large files by their SHA-256, and the package consists of links to them. Another content is a damaged download or a disk fault, which the size does not show.
+Fix: anepkg fetch --repair, or delete the blob and fetch again.`},
 }
 
 var cfgRules = []Rule{
@@ -137,6 +143,12 @@ Fix: convert one function for each shape.`},
 Fix: use fixed or enumerated shapes.`},
 	{ID: "MIL022", Title: "chunks have different batch functions", Since: first, Severity: Warning, For: cmlKind, Needs: NeedsPrograms, Check: checkPrefillSets, Doc: `CoreML-LLM uses prefill_bT and verify_qK only where every chunk has them; with a part of them missing it falls back to one token at a time, or stops (coreml-llm.md A18, A20).
 Fix: convert all chunks with the same batch sizes.`},
+	{ID: "MIL023", Title: "prefill chunk gives other layers", Since: first, Severity: Error, For: cmlKind, Needs: NeedsPrograms, Check: checkPrefillOutputs, Doc: `prefill_chunkN gives K0, V0 to Kn, Vn: one pair for each layer of chunkN that has a cache slot of its own, the two producers of the shared caches (kv13, kv14) left out, each with a row for every token of the call. Another count stops the runtime with predictionFailed (coreml-llm.md 3.3, A15, A17).
+Fix: convert decode and prefill chunks from one checkpoint.`},
+	{ID: "MIL024", Title: "verify functions do not fit the runtime", Since: first, Severity: Error, For: cmlKind, Needs: NeedsPrograms, Check: checkVerifySet, Doc: `Speculative decoding reads new_K_sliding and its kin; the schema of build_eagle3_verify.py (K_sliding_new, kv13_k_out) makes the runtime crash. Every chunk must take the same number of drafts. The runtime copies 7/1 and 5/2 slots of one head, which only Gemma 4 E2B has (warning; coreml-llm.md A18).
+Fix: convert with build_verify_chunks.py, and decode other models token by token.`},
+	{ID: "MIL025", Title: "cache has the wrong shape", Since: first, Severity: Error, For: cmlKind, Needs: NeedsPrograms, Check: checkCaches, Doc: `Caches of CoreML-LLM's chunks, inputs or states, hold as many positions as the masks over them have columns, come back with the shape that they go in with, have a slot for each layer that owns one, and as states a key and a value for each, in fp16 (coreml-llm.md A4, A15, A16, A21).
+Fix: use chunks of one conversion, made for one context length.`},
 }
 
 var wgtRules = []Rule{
@@ -161,6 +173,8 @@ Fix: scale the weight up and its result down.`},
 Fix: use fewer bits or larger groups.`},
 	{ID: "WGT013", Title: "functions do not share their weights", Since: first, Severity: Warning, For: modelKinds, Needs: NeedsPrograms, Check: checkSharing, Doc: `infer and prefill of one chunk hold the same weights; save_multifunction stores equal ones once. When less than half is shared the file is about twice as large as needed. ANEMLL's Llama leaves the last MLP out of prefill, which is no finding (measured-defects.md 4).
 Fix: combine the functions with save_multifunction.`},
+	{ID: "WGT014", Title: "convolution has taps of zeros", Since: first, Severity: Warning, For: modelKinds, Needs: NeedsPrograms | NeedsWeights, Check: checkTaps, Doc: `A causal convolution that was padded to a longer kernel (LFM2: 16 taps for 3) has columns that are zero in every channel. In fp16 such packages repeated one word (coreml-llm.md B43).
+Fix: convert with the kernel's own length.`},
 }
 
 var tokRules = []Rule{
@@ -243,4 +257,27 @@ Fix: ship the batch function as a model of its own.`},
 	{ID: "RUN037", Title: "full-attention layers rotate too many frequencies", Since: first, Severity: Note, For: cmlKind, Needs: NeedsWeights, Check: checkFullRoPE, Doc: `Gemma 4's full-attention layers rotate the first quarter of their frequencies (transformers, "proportional"); CoreML-LLM's tables rotate all (measured-defects.md 9).
 Fix: set the other angles to zero.`},
 	{ID: "RUN038", Title: "gains of norms lose precision", Since: first, Severity: Note, For: cmlKind, Needs: NeedsPrograms, Check: checkStoredGains, Doc: `EmbeddingGemma's converter stores the gains of post-block norms as (1+w)/16-1 in fp16: up to 0.3 % of error in a gain (measured-defects.md 11).`},
+	{ID: "RUN039", Title: "whole model was compiled on a Mac", Since: first, Severity: Note, For: modelKinds, Needs: NeedsPrograms, Check: checkWholeCompiled, Doc: `A single .mlmodelc with more than 30 layers is reported to be refused by iPhones ("must re-compile the E5 bundle"; coreml-llm.md B42). Chunks work, and so does an .mlpackage.
+Fix: ship the .mlpackage.`},
+	{ID: "RUN040", Title: "drafter takes values in another layout", Since: first, Severity: Note, For: cmlKind, Needs: NeedsPrograms, Check: checkDrafter, Doc: `mtp_drafter takes kv13_v and kv14_v with the last two axes exchanged against what the chunks give, so that its caller must transpose (coreml-llm.md 3.8, B45). Any other shape is of another model (warning).
+Fix: transpose before the call.`},
+	{ID: "RUN041", Title: "experts are picked by gather", Since: first, Severity: Note, For: modelKinds, Needs: NeedsPrograms, Check: checkExperts, Doc: `Gathering the weights of chosen experts at run time is reported as 46 ms a layer on the Neural Engine, and no other sparse form was found (CoreML-LLM ANE_MOE_ROUTE_EXHAUSTED, B18).
+Fix: compute all experts, weighted by zero or not, or use the GPU.`},
+	{ID: "RUN042", Title: "4-bit prefill chunks of Gemma 4 E4B", Since: first, Severity: Note, For: cmlKind, Needs: NeedsPrograms, Check: checkPhonePrefill, Doc: `On iPhones they are reported to give unusable text; CoreML-LLM's own bundle for phones leaves them out (coreml-llm.md B46).
+Fix: leave them out; prompts are then fed token by token.`},
+	{ID: "RUN043", Title: "convolution with very many channels", Since: first, Severity: Note, For: modelKinds, Needs: NeedsPrograms, Check: checkWideConv, Doc: `One source reports that the Neural Engine refuses convolutions of more than 32768 output channels, another that a head of 262144 in one piece is the fastest form on an iPhone 17 Pro (coreml-llm.md B20: contradicted, hence a note).
+Fix: measure both forms.`},
+	{ID: "RUN044", Title: "one 4-bit table for a whole matrix", Since: first, Severity: Note, For: modelKinds, Needs: NeedsPrograms, Check: checkCoarsePalette, Doc: `16 values for a whole matrix are coarse: such packages are reported to diverge from their source (anemll.md 7, 26). The default of the converters is a table for 8 output channels.
+Fix: palettize in groups of 8 channels.`},
+	{ID: "RUN045", Title: "sigmoid is coarse on the Neural Engine", Since: first, Severity: Note, For: modelKinds, Needs: NeedsPrograms, Check: checkSigmoid, Doc: `The engine's own sigmoid, which silu uses too, has errors up to 0.015; by tanh it is exact (seed format, Neural Engine notes). ANEMLL's packages use it and work.
+Fix: write silu as x (0.5 + 0.5 tanh(x / 2)).`},
+	{ID: "RUN046", Title: "cache slot is written in two steps", Since: first, Severity: Warning, For: metaKinds, Needs: NeedsPrograms, Check: checkSplitUpdates, Doc: `With a single key-value head, two slice updates of one slot, keys and values, fail to compile for the Neural Engine; one joint update works (seed format, States of gemma4).
+Fix: join keys and values before the update.`},
+	{ID: "RUN047", Title: "router of experts is compressed", Since: first, Severity: Warning, For: modelKinds, Needs: NeedsPrograms, Check: checkRouter, Doc: `A palettized router flips the choice of experts, which changes the text more than any other weight (seed format, qwen3_5 MoE variants).
+Fix: leave the router in fp16.`},
+	{ID: "RUN048", Title: "recurrent layers have 4-bit weights", Since: first, Severity: Note, For: modelKinds, Needs: NeedsPrograms, Check: checkNarrowRecurrent, Doc: `Recurrent states carry rounding errors on. With 4 bits Qwen3.5's top three tokens agree in 80 % of the steps instead of 100 %, and 2B is unusable; LFM2's depthwise convolutions fail on the Neural Engine (coreml-llm.md B14).
+Fix: use 6 or 8 bits.`},
+	{ID: "RUN049", Title: "whole cache is written for each token", Since: first, Severity: Note, For: modelKinds, Needs: NeedsPrograms, Check: checkBlendedCache, Doc: `cache * (1 - mask) + new * mask is safe, and reads and writes the whole cache for each token; slice_update writes the new rows only (coreml-llm.md B8).
+Fix: use slice_update, which needs opset ios18.`},
+	{ID: "RUN050", Title: "oldest ANEMLL that runs the package", Since: first, Severity: Note, For: metaKinds, Needs: NeedsPrograms | NeedsConfig, Check: checkOldestANEMLL, Doc: `Argmax heads, rotate functions, monolithic models and update masks came with ANEMLL 0.3.5, context variants with 0.3.6. The version in meta.yaml does not tell it: several snapshots wrote 0.3.5 with different keys (anemll.md 1.5).`},
 }

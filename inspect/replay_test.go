@@ -17,10 +17,7 @@ import (
 // TestReplays builds the situations of public bug reports from a good package
 // and expects the finding that would have helped, at the file and line.
 func TestReplays(t *testing.T) {
-	const (
-		qwen  = "tiny/seed-qwen3-lut6/compiled"
-		first = "qwen_FFN_PF_lut6_chunk_01of02.mlmodelc"
-	)
+	const first = "qwen_FFN_PF_lut6_chunk_01of02.mlmodelc"
 	for _, c := range []struct {
 		name, pkg string
 		change    func(fstest.MapFS)

@@ -75,7 +75,7 @@ type Finding struct {
 	Want     any      `json:"want"`
 	Hint     string   `json:"hint"`
 
-	targets []string // a target in this list makes the finding an error
+	targets []string // where it fails: asked for one of them, the finding is an error
 }
 
 // Pass is one run of one rule over one package.
@@ -83,7 +83,7 @@ type Pass struct {
 	*view
 	Rule *Rule
 
-	targets []string
+	target  TargetInfo
 	out     []*Finding
 	skipped string
 }

@@ -128,7 +128,7 @@ func checkActivationQuant(p *Pass) {
 		return "", op.Type == "quantize" || op.Type == "dequantize"
 	}) {
 		p.Report(s.pos(), "%s quantizes activations at run time (%s, function %s): the Neural Engine's compiler fails on iPhones", s.pt.label(), plural(s.count, "op"), s.fn).
-			On("ane", "ios17", "ios18", "ios26").Compare(s.op.Type, "weights quantized only").Fix("convert without activation quantization")
+			On(iPhones...).Compare(s.op.Type, "weights quantized only").Fix("convert without activation quantization")
 	}
 }
 
@@ -235,12 +235,25 @@ func checkTableMemory(p *Pass) {
 func checkSmallEpsilon(p *Pass) {
 	const normal = 0x1p-14
 	for _, s := range p.sites(func(_ *partView, ix *program, op *mil.Op) (string, bool) {
-		if op.Type != "rsqrt" && op.Type != "real_div" && op.Type != "inverse" && op.Type != "log" {
+		if op.Type != "rsqrt" && op.Type != "sqrt" && op.Type != "real_div" && op.Type != "inverse" && op.Type != "log" {
 			return "", false
 		}
-		v := ix.operand(op, "epsilon")
-		f, ok := v.Float()
-		return fmt.Sprintf("%g", f), ok && v.Type.DType == tensor.FP16 && f < normal && f > 0
+		vanishes := func(v *mil.Value) (string, bool) {
+			f, ok := v.Float()
+			return fmt.Sprintf("%g", f), ok && v.Type.DType == tensor.FP16 && f < normal && f > 0
+		}
+		if note, ok := vanishes(ix.operand(op, "epsilon")); ok {
+			return note, true
+		}
+		// rsqrt(mean(x^2) + epsilon), the plain form of RMSNorm
+		if sum := ix.defs[ref(op, "x")]; sum != nil && sum.Type == "add" {
+			for _, side := range []string{"x", "y"} {
+				if note, ok := vanishes(ix.operand(sum, side)); ok {
+					return note, true
+				}
+			}
+		}
+		return "", false
 	}) {
 		p.Report(s.pos(), "function %s of %s: the epsilon %s of %s is an fp16 subnormal, which the Neural Engine takes for zero", s.fn, s.pt.label(), s.note, s.op.Type).On("ane").
 			Compare(s.note, "at least 6.1e-05").Fix("use layer_norm over [x, -x], or a larger epsilon")

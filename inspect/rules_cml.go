@@ -192,6 +192,7 @@ func checkModelConfig(p *Pass) {
 	if e := p.pkg.Params.Get("eos_token_id"); e != nil && e.Elems != nil && p.pkg.Architecture != "gemma3" {
 		p.Report(e.Pos, "eos_token_id is a list: the runtime takes 1 instead").As(Warning).On(coremlLLM).Compare("list", "a number")
 	}
+	p.defaultsOfGemma()
 	for _, r := range coremlLLMKeys {
 		want, isInt := r.fallback.(int)
 		prm := p.pkg.Params.Get(r.key)
@@ -202,6 +203,34 @@ func checkModelConfig(p *Pass) {
 			p.Report(prm.Pos, "%s is no whole number: the runtime silently takes %d", r.key, want).Compare(fmt.Sprint(prm.Value), "a whole number")
 		} else if n, _ := prm.Int(); n <= 0 && r.key != "num_kv_shared_layers" {
 			p.Report(prm.Pos, "%s is %d, want a number above 0", r.key, n).Compare(n, "above 0")
+		}
+	}
+}
+
+// defaultsOfGemma: keys that are absent, where the runtime's default, that of
+// Gemma 4 E2B, is not the program's number.
+func (p *Pass) defaultsOfGemma() {
+	if p.pkg.Layout == manifest.Encoder || p.pkg.Layout == manifest.MLKV {
+		return // their runtimes read other files
+	}
+	layers := p.layers().NumLayers
+	truth := map[string]int{"context_length": p.facts.context.n, "hidden_size": p.facts.hidden.n, "vocab_size": p.facts.vocab.n, "num_layers": layers, "sliding_window": p.slidingMask().n}
+	for _, r := range coremlLLMKeys {
+		fallback, isInt := r.fallback.(int)
+		n := truth[r.key]
+		if !isInt || n == 0 || n == fallback || p.pkg.Params.Get(r.key) != nil || r.key == "num_layers" && p.pkg.Params.Get("num_hidden_layers") != nil {
+			continue
+		}
+		p.Report(diag.In(p.pkg.ConfigFile), "%s is absent: the runtime takes %d, which is Gemma 4 E2B's; the programs have %d", r.key, fallback, n).Compare("absent", n).Fix("write \"%s\": %d", r.key, n)
+	}
+	const layersE2B = 35
+	if (p.pkg.Layout != manifest.KVIO && p.pkg.Layout != manifest.StatefulChunks) || !strings.HasPrefix(p.pkg.Architecture, "gemma4") || layers == 0 || layers == layersE2B {
+		return
+	}
+	for _, key := range []string{"layer_types", "num_kv_shared_layers"} {
+		if p.pkg.Params.Get(key) == nil {
+			p.Report(diag.In(p.pkg.ConfigFile), "%s is absent: the runtime takes that of a model of %d layers, the programs have %d", key, layersE2B, layers).Compare("absent", key).
+				Fix("copy %s from the checkpoint's config.json", key)
 		}
 	}
 }

@@ -189,6 +189,17 @@ func checkSideValues(p *Pass) {
 		case strings.HasSuffix(base, ".npy") && (strings.HasPrefix(base, "cos_") || strings.HasPrefix(base, "sin_")):
 			some = true
 			p.firstAngles(f.Path, strings.HasPrefix(base, "cos_"))
+		case base == "embed_tokens_q8.bin":
+			some = true
+			if n, ok := p.pkg.Params.Int("hidden_size"); ok {
+				p.sideRows(&f, n)
+			}
+		case base == "embed_tokens_per_layer_q8.bin":
+			some = true
+			l, ok1 := p.pkg.Params.Int("num_layers")
+			if d, ok2 := p.pkg.Params.Int("per_layer_dim"); ok1 && ok2 {
+				p.sideRows(&f, l*d)
+			}
 		case base == "per_layer_norm_weight.bin":
 			some = true
 			if n, ok := p.pkg.Params.Int("per_layer_dim"); ok && n > 0 && f.Bytes == int64(2*n) {
@@ -265,6 +276,45 @@ func (p *Pass) firstAngles(name string, cosine bool) {
 			return
 		}
 	}
+	p.secondAngle(name, cosine, width)
+}
+
+// secondAngle: the first frequency turns by one radian for each position,
+// whatever theta is.
+func (p *Pass) secondAngle(name string, cosine bool, width int) {
+	at := 128 + 2*width
+	data := p.readSide(name, int64(at+2))
+	if len(data) < at+2 {
+		return
+	}
+	want := math.Sin(1)
+	if cosine {
+		want = math.Cos(1)
+	}
+	if v := tensor.F16ToF32(uint16(data[at]) | uint16(data[at+1])<<8); math.Abs(float64(v)-want) > 2e-3 {
+		p.Report(diag.AtOffset(name, int64(at)), "element 0 of row 1 is %g, want %.4f: the first frequency turns by one radian for each position", v, want).Compare(v, want).Fix("make the table again")
+	}
+}
+
+// sideRows samples the rows of an int8 table: a scale is its row's largest
+// magnitude, so that a row that is not empty reaches 127.
+func (p *Pass) sideRows(f *manifest.File, width int) {
+	const rows = 64
+	if width <= 0 || f.Bytes%int64(width) != 0 || width > 1<<20 {
+		return
+	}
+	data := p.readSide(f.Path, int64(rows*width))
+	for i := 0; (i+1)*width <= len(data); i++ {
+		most := 0
+		for _, b := range data[i*width : (i+1)*width] {
+			most = max(most, int(int8(b)), -int(int8(b)))
+		}
+		if most != 0 && most != 127 {
+			p.Report(diag.AtOffset(f.Path, int64(i*width)), "the largest magnitude of row %d is %d, want 127: the runtime multiplies by scale/127, the scale being the row's maximum", i, most).As(Warning).On(coremlLLM).
+				Compare(most, 127).Fix("make the table again with the converter")
+			return
+		}
+	}
 }
 
 // checkConvPad: LFM2's convolution state.
@@ -279,6 +329,7 @@ func checkConvPad(p *Pass) {
 				continue
 			}
 			some = true
+			p.convLayers(pt, f, in)
 			last := in.Shape[len(in.Shape)-1]
 			switch {
 			case !ok:
@@ -290,6 +341,24 @@ func checkConvPad(p *Pass) {
 	}
 	if !some {
 		p.Skip("no convolution state as input")
+	}
+}
+
+// convLayers: the state has a row for each convolution layer.
+func (p *Pass) convLayers(pt *partView, f *coreml.Function, in *coreml.Feature) {
+	prm := p.pkg.Params.Get("layer_types")
+	if prm == nil || len(in.Shape) != 3 || in.Shape[0] <= 0 {
+		return
+	}
+	n := 0
+	for _, t := range typeList(prm) {
+		if t == "conv" {
+			n++
+		}
+	}
+	if n != in.Shape[0] {
+		p.Report(prm.Pos, "layer_types has %s, conv_state_in of %s %d", plural(n, "conv layer"), pt.label(), in.Shape[0]).As(Error).Compare(n, in.Shape[0]).Also(fact(pt, f, in.Name, 1).pos).
+			Fix("write the layer types of the checkpoint")
 	}
 }
 
@@ -324,7 +393,7 @@ func checkStateCount(p *Pass) {
 	for _, pt := range p.usable() {
 		for _, f := range pt.model.Functions {
 			if n := len(f.States); n >= 3 {
-				p.Report(fact(pt, f, f.States[0].Name, 1).pos, "function %s of %s has %d states; three and more are reported to fail on iPhones", f.Name, pt.label(), n).On("ios18", "ios26").Compare(n, "1 or 2").
+				p.Report(fact(pt, f, f.States[0].Name, 1).pos, "function %s of %s has %d states; three and more are reported to fail on iPhones", f.Name, pt.label(), n).On(iPhones...).Compare(n, "1 or 2").
 					Fix("join states of equal type into one")
 				return
 			}
@@ -346,7 +415,7 @@ func checkMultiBatchStates(p *Pass) {
 		if i >= 0 {
 			f := pt.model.Functions[i]
 			p.Report(fact(pt, f, f.States[0].Name, 1).pos, "function %s of %s takes batches, has %d states and is one of %d functions: reported as ANECCompile FAILED 11 on iPhones", f.Name, pt.label(), len(f.States), len(pt.model.Functions)).
-				On("ios18", "ios26").Compare(len(pt.model.Functions), 1).Fix("ship the batch function as a model of its own")
+				On(iPhones...).Compare(len(pt.model.Functions), 1).Fix("ship the batch function as a model of its own")
 			return
 		}
 	}

@@ -35,8 +35,30 @@ func checkMetadata(p *Pass) {
 		some = true
 		p.compareMetadata(pt, m, at)
 	}
+	p.declaredOlder()
 	if !some {
 		p.Skip("no compiled part has a readable metadata.json")
+	}
+}
+
+// declaredOlder: metadata.json promises systems that cannot load the program.
+func (p *Pass) declaredOlder() {
+	for _, pt := range p.usable() {
+		if pt.model.Metadata == nil || pt.Role == manifest.Leftover {
+			continue
+		}
+		for _, s := range systems {
+			if !slices.ContainsFunc(pt.model.Functions, func(f *coreml.Function) bool { return f.Opset == s.opset }) {
+				continue
+			}
+			a := pt.model.Metadata.Availability
+			for system, least := range map[string]string{"macOS": s.macOS, "iOS": s.iOS} {
+				if has := a[system]; olderSystem(major(has), least, least, true) {
+					p.Report(diag.In(path.Join(pt.Path, "metadata.json")), "metadata.json declares %s %s, the program's opset %s needs %s %s", system, has, s.opset, system, least).As(Warning).
+						Compare(has, least).Fix("compile the model again, or write %s %s.0", system, least)
+				}
+			}
+		}
 	}
 }
 

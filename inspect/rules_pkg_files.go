@@ -51,6 +51,7 @@ func checkParts(p *Pass) {
 		p.Report(pt.ClaimedAt, "%s is missing: neither %s.mlmodelc nor %s.mlpackage is in the package", what, stem, stem).
 			Compare("absent", pt.Claimed).Fix("copy or fetch %s", pt.Claimed)
 	}
+	p.missingPrefill()
 }
 
 // checkReadable reports parts whose program cannot be read.
@@ -166,7 +167,7 @@ func checkContainers(p *Pass) {
 			if name == "coremldata.bin" {
 				f.Fix("fetch it; Core ML treats the folder as no model without it")
 				if p.pkg.Kind == manifest.SingleModel {
-					f.As(Warning).On("macos15", "macos26", "ios18", "ios26")
+					f.As(Warning).On(allSystems...)
 				}
 			}
 		}
