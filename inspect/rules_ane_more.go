@@ -132,7 +132,7 @@ func checkCoarsePalette(p *Pass) {
 			}
 		}
 		if n > 0 {
-			p.Report(pt.position(site.Op.Pos), "%s of %s have one 4-bit table for the whole matrix: such packages are reported to diverge from their source", plural(n, "weight"), pt.label()).
+			p.Report(pt.position(site.Op.Pos), "one 4-bit table for the whole matrix in %s of %s: such packages are reported to diverge from their source", plural(n, "weight"), pt.label()).
 				Compare("one table", "a table for 8 channels").Fix("compare the package with its source (anepkg compare), or palettize in groups of 8 channels")
 		}
 	}
@@ -143,7 +143,7 @@ func checkSigmoid(p *Pass) {
 	for _, s := range p.sites(func(pt *partView, _ *program, op *mil.Op) (string, bool) {
 		return op.Type, pt.decoder() && (op.Type == "sigmoid" || op.Type == "silu")
 	}) {
-		p.Report(s.pos(), "%s of %s use the Neural Engine's sigmoid, whose error is up to 0.015 (first: %s in function %s)", plural(s.count, "op"), s.pt.label(), s.note, s.fn).
+		p.Report(s.pos(), "the Neural Engine's sigmoid, whose error is up to 0.015, in %s of %s (first: %s in function %s)", plural(s.count, "op"), s.pt.label(), s.note, s.fn).
 			Compare(s.note, "tanh").Fix("write silu as x (0.5 + 0.5 tanh(x / 2))")
 	}
 }
@@ -229,7 +229,7 @@ func checkNarrowRecurrent(p *Pass) {
 			}
 		}
 		if n > 0 {
-			p.Report(pt.position(site.Op.Pos), "%s of %s have %d bits: recurrent layers carry the error on (Qwen3.5: the top 3 agree in 80 %% instead of 100 %%)", plural(n, "weight"), pt.label(), site.Bits).
+			p.Report(pt.position(site.Op.Pos), "weights of %d bits in %s of %s: recurrent layers carry the error on (Qwen3.5: the top 3 agree in 80 %% instead of 100 %%)", site.Bits, plural(n, "place"), pt.label()).
 				Compare(site.Bits, "6 or 8").Fix("use 6 or 8 bits for the recurrent layers")
 		}
 	}

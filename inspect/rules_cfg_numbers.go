@@ -1,10 +1,13 @@
 package inspect
 
 import (
+	"path"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/anepkg/anepkg/coreml/diag"
 	"github.com/anepkg/anepkg/coreml/tensor"
 	"github.com/anepkg/anepkg/manifest"
 )
@@ -453,4 +456,35 @@ func checkForeignWindow(p *Pass) {
 	}
 	p.Report(prm.Pos, "sliding_window is %d, and no state of the package is a local cache: runtimes switch to rotate functions from there on, or stop", n).On(anemllSwift).
 		Compare(n, "absent").Fix("delete the line")
+}
+
+var contextInName = regexp.MustCompile(`(?i)[-_]ctx(\d+)(?:[-_.]|$)`)
+
+// checkNamedContext: names of packages end in -ctxN.
+func checkNamedContext(p *Pass) {
+	want := p.facts.context
+	if want.n == 0 {
+		p.Skip("no readable program tells the context")
+		return
+	}
+	some := false
+	look := func(name string, at diag.Pos, what string) {
+		m := contextInName.FindStringSubmatch(name)
+		if m == nil {
+			return
+		}
+		some = true
+		if n, err := strconv.Atoi(m[1]); err == nil && n != want.n {
+			p.Report(at, "%s is %q, and says ctx%d; the programs have a context of %d (%s)", what, name, n, want.n, want.source).Compare(n, want.n).Also(want.pos).Fix("name it after the context of %d", want.n)
+		}
+	}
+	if prm := p.pkg.Params.Get("model_info.name"); prm != nil {
+		if s, ok := prm.Str(); ok {
+			look(s, prm.Pos, "the name in meta.yaml")
+		}
+	}
+	look(path.Base(strings.ReplaceAll(p.pkg.Path, "\\", "/")), diag.Pos{}, "the folder's name")
+	if !some {
+		p.Skip("no name tells a context")
+	}
 }

@@ -21,14 +21,14 @@ func checkConfigParses(p *Pass) {
 		if !p.isConfig(e.Pos.File) || errors.Is(e, manifest.ErrDuplicateKey) || errors.Is(e, manifest.ErrOtherName) || errors.Is(e, manifest.ErrEscape) || errors.Is(e, manifest.ErrExtraChunk) {
 			continue
 		}
-		p.ReportError(e)
+		p.ReportError(e).Compare("not readable", "YAML or JSON in its form")
 	}
 }
 
 func checkDuplicateKeys(p *Pass) {
 	for _, e := range p.pkg.Problems {
 		if errors.Is(e, manifest.ErrDuplicateKey) {
-			p.ReportError(e)
+			p.ReportError(e).Compare("twice", "once")
 		}
 	}
 }

@@ -115,7 +115,7 @@ func checkWiring(p *Pass) {
 			out := given[name]
 			if out == nil {
 				p.Report(fact(pt, fn, in.Name, 1).pos, "%s reads %s, which no earlier chunk gives", pt.label(), in.Name).Compare("absent", name).
-					Fix("the chunks may be swapped or of different builds")
+					Fix("put the chunks of one conversion into their order")
 			} else if !tensor.Compatible(out.Shape, in.Shape) {
 				p.Report(fact(pt, fn, in.Name, 1).pos, "%s reads %s as %s, an earlier chunk gives %s", pt.label(), in.Name, tensor.ShapeString(in.Shape), tensor.ShapeString(out.Shape)).
 					Compare(in.Shape, out.Shape)
@@ -123,7 +123,7 @@ func checkWiring(p *Pass) {
 		}
 		if i == 0 && fn.Input("per_layer_combined") != nil {
 			p.Report(fact(pt, fn, "per_layer_combined", 1).pos, "the first chunk reads per_layer_combined, which the first chunk itself gives").Compare("per_layer_combined", "per_layer_raw").
-				Fix("the chunks may be swapped")
+				Fix("put the chunks of one conversion into their order")
 		}
 		for k := range fn.Outputs {
 			given[fn.Outputs[k].Name] = &fn.Outputs[k]
@@ -152,11 +152,11 @@ func (p *Pass) tokenOutput(pt *partView, fn *coreml.Function, last bool) {
 	has := fn.Output("token_id") != nil || fn.Output("logits") != nil || fn.Output("top_indices") != nil
 	head := len(p.pkg.PartsOf(manifest.LMHead)) > 0
 	if has && !last {
-		p.Report(fact(pt, fn, "", 1).pos, "%s gives the token, and is not the last chunk", pt.label()).Compare(featureNames(fn.Outputs), "hidden states").Fix("the chunks may be swapped")
+		p.Report(fact(pt, fn, "", 1).pos, "%s gives the token, and is not the last chunk", pt.label()).Compare(featureNames(fn.Outputs), "hidden states").Fix("put the chunks of one conversion into their order")
 	}
 	if !has && last && !head {
 		p.Report(fact(pt, fn, "", 1).pos, "the last chunk %s gives %s, want token_id or logits", pt.label(), featureNames(fn.Outputs)).Compare(featureNames(fn.Outputs), "token_id or logits").
-			Fix("the chunks may be swapped, or the last one is missing")
+			Fix("put the chunks into their order, and fetch the last one if it is missing")
 	}
 }
 
@@ -166,7 +166,7 @@ func (p *Pass) headOfPackage(parts []*partView) {
 		return
 	}
 	if first.Input("kv13_k") != nil || first.Input("kv14_k") != nil {
-		p.Report(fact(parts[0], first, "kv13_k", 1).pos, "the first chunk reads the caches of a later one").Compare("kv13_k", "none").Fix("the chunks may be swapped")
+		p.Report(fact(parts[0], first, "kv13_k", 1).pos, "the first chunk reads the caches of a later one").Compare("kv13_k", "none").Fix("put the chunks of one conversion into their order")
 	}
 }
 

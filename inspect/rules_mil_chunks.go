@@ -204,7 +204,7 @@ func checkLayerRanges(p *Pass) {
 		some = true
 		if c.First != next {
 			p.Report(diag.In(programFile(c.view)), "chunk %d of %d holds layers %d to %d (by %s), want it to begin at layer %d", c.Chunk, c.Of, c.First, c.Last, c.Source, next).
-				Compare(c.First, next).Fix("the chunks may be swapped or come from different conversions")
+				Compare(c.First, next).Fix("put the chunks of one conversion into their order")
 		}
 		next = c.Last + 1
 	}
@@ -233,7 +233,7 @@ func (p *Pass) slotsComplete(r *LayersReport) {
 		}
 		if n := s.Shape[0] / 2; n != len(s.Layers) {
 			p.Report(diag.In(s.Parts[0].Part), "state %s has room for %d attention layers, %d layers of the chunks write it", s.Name, n, len(s.Layers)).
-				Compare(len(s.Layers), n).Fix("a chunk may be missing, or come from another conversion")
+				Compare(len(s.Layers), n).Fix("fetch the missing chunk, and use chunks of one conversion")
 		}
 	}
 	seen := map[stateSlot]int{}
@@ -341,9 +341,9 @@ func (p *Pass) chunkOutput(pt *partView, fn *coreml.Function, t int) {
 		Compare(out.Shape, []int{1, want, p.facts.hidden.n})
 	if last && strings.HasPrefix(fn.Name, "prefill") {
 		if b, _ := p.pkg.Params.Bool("prefill_last_token_output"); b {
-			f.Also(p.posOf("prefill_last_token_output")).Fix("prefill_last_token_output is true: the last chunk must give the last token only")
+			f.Also(p.posOf("prefill_last_token_output")).Fix("convert the last chunk again: with prefill_last_token_output it gives the last token only")
 		} else {
-			f.As(Warning).On(anemllSwift).Fix("packages of ANEMLL 0.1.1 look like this")
+			f.As(Warning).On(anemllSwift).Fix("convert again with ANEMLL 0.3.5; 0.1.1 made packages like this")
 		}
 	}
 }
@@ -429,7 +429,7 @@ func checkAnemllMeta(p *Pass) {
 			}
 			if n, err := strconv.Atoi(strings.TrimSpace(s)); err == nil && n != want {
 				p.Report(diag.In(file), "%s was made with %s %d, %s has %d", pt.label(), key, n, what, want).Compare(n, want).
-					Fix("the part may be renamed or come from another conversion")
+					Fix("fetch the part that was made for this package; this one was renamed or comes from another conversion")
 			}
 		}
 		if pt.Role == manifest.Chunk || pt.Role == manifest.ChunkRot {

@@ -115,7 +115,7 @@ func (p *Pass) compareFeatures(pt *partView, fn *coreml.Function, what string, m
 		}
 		if m.Shape != nil && len(m.Enumerated) == 0 && len(m.Range) == 0 && f.Shape != nil && !tensor.Compatible(m.Shape, f.Shape) {
 			p.Report(at, "%s: %s %s has shape %s in metadata.json, %s in function %s", pt.label(), what, m.Name, tensor.ShapeString(m.Shape), tensor.ShapeString(f.Shape), fn.Name).
-				Compare(m.Shape, f.Shape).Also(fact(pt, fn, m.Name, 1).pos).Fix("the program counts; compile the model again to renew metadata.json")
+				Compare(m.Shape, f.Shape).Also(fact(pt, fn, m.Name, 1).pos).Fix("compile the model again to renew metadata.json; the program counts")
 		}
 		if d, ok := tensor.ParseDType(strings.ToLower(m.DataType)); ok && d != f.DType && what != "output" {
 			p.Report(at, "%s: %s %s is %s in metadata.json, %s in function %s", pt.label(), what, m.Name, d.Long(), f.DType.Long(), fn.Name).
@@ -166,6 +166,6 @@ func (p *Pass) compareHistogram(pt *partView, fn *coreml.Function, fm *mlmodelc.
 			continue
 		}
 		p.Report(at, "%s: metadata.json counts %d %s in function %s, the program has %d", pt.label(), claimed[k], k, fn.Name, have[k]).
-			Compare(claimed[k], have[k]).Also(fact(pt, fn, "", 1).pos).Fix("one of the two files may be from another conversion")
+			Compare(claimed[k], have[k]).Also(fact(pt, fn, "", 1).pos).Fix("fetch both files from one source; one of them is of another conversion")
 	}
 }

@@ -110,6 +110,7 @@ var newCases = []ruleCase{
 	{"CFG033", "tiny/cml-qwen2-mono-fp16/compiled", inspect.Error, both(
 		program("model.mlmodelc", "tensor<fp16, [2, 64, 3]> conv_state_in", "tensor<fp16, [2, 64, 3]> y = relu(x = conv_state_in);", "y"),
 		edit("model_config.json", "{", `{ "lfm2_conv_l_pad": 3, "layer_types": ["conv", "full_attention"],`))},
+	{"CFG036", qwen, inspect.Note, edit("meta.yaml", "-ctx64", "-ctx128")},
 	{"MIL007", qwen, inspect.Warning, edit(head+"/metadata.json", `"macOS" : "15.0"`, `"macOS" : "14.0"`)},
 	{"MIL023", swa, inspect.Error, program("prefill_chunk1.mlmodelc", "tensor<fp16, [1, 8, 64]> hidden_states, tensor<fp16, [1, 1, 8, 32]> k",
 		"tensor<fp16, [1, 8, 64]> hidden_states_out = relu(x = hidden_states); tensor<fp16, [1, 1, 8, 32]> K0 = relu(x = k); tensor<fp16, [1, 1, 8, 32]> V0 = exp(x = k);", "hidden_states_out, K0, V0")},
@@ -123,6 +124,10 @@ var newCases = []ruleCase{
 	{"WGT014", qwen, inspect.Warning, both(
 		write(head+"/weights/weight.bin", string(blobs([]byte{0, 0, 0, 0, 0, 0x3c, 0, 0, 0, 0, 0, 0x3c}))),
 		onHead("[1, 2, 1, 8]", `tensor<fp16, [2, 1, 1, 3]> w = const()[val = tensor<fp16, [2, 1, 1, 3]>(`+blobFile+`)]; tensor<fp16, [1, 2, 1, 6]> y = conv(groups = int32(2), weight = w, x = x);`))},
+	{"WGT005", qwen, inspect.Note, func(m fstest.MapFS) {
+		name := head + "/weights/weight.bin"
+		m[name] = &fstest.MapFile{Data: lfs(len(m[name].Data))}
+	}},
 	{"RUN023", qwen, inspect.Note, onHead("[1, 4]", `tensor<fp16, [1, 4]> s = add(x = x, y = fp16(0x1p-20)); tensor<fp16, [1, 4]> y = rsqrt(x = s);`)},
 	{"RUN030", qwen, inspect.Note, write(head+"/model.mil", manyFunctions(101))},
 	{"RUN039", "tiny/cml-qwen2-mono-fp16/compiled", inspect.Note, program("model.mlmodelc", "tensor<fp16, [4]> x", manyLayers(32), "y")},

@@ -23,7 +23,7 @@ func checkKind(p *Pass) {
 	case manifest.Unknown:
 		f := p.Report(diag.Pos{}, "the folder is no package: %s", seen).Compare("no package", want)
 		if dir := nestedPackage(pkg); dir != "" {
-			f.Fix("the package seems to lie in %s: name that folder", dir)
+			f.Fix("name the folder %s, where the package seems to lie", dir)
 		}
 	case manifest.NeuralNetwork:
 		p.Report(diag.Pos{}, "the model is a neural network in the form before ML Programs: %s", pkg.Reason).Compare("neural network", "ML Program").
@@ -77,7 +77,7 @@ func checkReadable(p *Pass) {
 			continue
 		}
 		for _, e := range diagErrors(pt.err, pt.label()) {
-			f := p.ReportError(e)
+			f := p.ReportError(e).Compare("not readable", "a program")
 			f.Message = fmt.Sprintf("the program of %s cannot be read: %s", pt.label(), e.Msg)
 		}
 	}
@@ -138,7 +138,7 @@ func checkChunkNumbers(p *Pass) {
 	if n, ok := p.pkg.Params.Int("num_chunks"); ok && n != of {
 		prm := p.pkg.Params.Get("num_chunks")
 		p.Report(prm.Pos, "num_chunks is %d, the chunk files are numbered 1 to %d", n, of).Compare(n, of).
-			Also(diag.In(path.Dir(chunks[0].Claimed)+"/"+path.Base(chunks[0].Claimed))).Fix("write num_chunks: %d", of)
+			Also(diag.In(path.Clean(chunks[0].Claimed))).Fix("write num_chunks: %d", of)
 	}
 }
 
@@ -256,7 +256,7 @@ func checkEmpty(p *Pass) {
 		case f.Status == manifest.FileEmpty && p.needed(f.Path):
 			p.Report(diag.In(f.Path), "the file is empty").Compare(0, "content").Fix("fetch the file again")
 		case f.Status == manifest.FilePartial:
-			p.Report(diag.In(f.Path), "an unfinished download of %d bytes", f.Bytes).As(Warning).Fix("resume or delete it")
+			p.Report(diag.In(f.Path), "an unfinished download of %d bytes", f.Bytes).As(Warning).Compare("unfinished", "the whole file").Fix("resume or delete it")
 		}
 	}
 }

@@ -36,6 +36,9 @@ func TestCatalogue(t *testing.T) {
 		if len(r.Doc) < 40 || r.Title == "" || r.Since == "" || r.Check == nil {
 			t.Errorf("%s is incomplete", r.ID)
 		}
+		if r.Fix() == "" || !strings.HasSuffix(r.Doc, ".") {
+			t.Errorf("%s: the text does not end in \"Fix: ...\"", r.ID)
+		}
 		if !slices.Contains([]inspect.Severity{inspect.Error, inspect.Warning, inspect.Note}, r.Severity) {
 			t.Errorf("%s has severity %q", r.ID, r.Severity)
 		}
@@ -194,6 +197,40 @@ func TestRulesFire(t *testing.T) {
 				t.Error("does not fire on the changed package")
 			}
 		})
+	}
+}
+
+// TestFindingTargets: a rule names every target of its findings.
+func TestFindingTargets(t *testing.T) {
+	seen := map[string]bool{}
+	for _, c := range slices.Concat(fireCases, moreCases, newCases) {
+		m := maps.Clone(load(t, sharedtest.Path(t, "models/"+c.pkg)))
+		if c.change != nil {
+			c.change(m)
+		}
+		r, err := inspect.Validate(context.Background(), open(t, m, "pkg"), inspect.Options{Only: []string{c.rule}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		rule, _ := inspect.Explain(c.rule)
+		for _, f := range r.Findings {
+			for _, name := range f.Targets {
+				seen[c.rule] = true
+				if !slices.Contains(rule.Targets, name) {
+					t.Errorf("%s: a finding fails on %s, the rule does not say so", c.rule, name)
+				}
+			}
+		}
+	}
+	for _, r := range inspect.Catalogue() {
+		for _, name := range r.Targets {
+			if !slices.Contains(inspect.Targets(), name) {
+				t.Errorf("%s names %q, which is no target", r.ID, name)
+			}
+		}
+		if len(r.Targets) > 0 && !seen[r.ID] {
+			t.Logf("%s: no case with a target", r.ID)
+		}
 	}
 }
 

@@ -27,7 +27,7 @@ func checkTokenizerPresent(p *Pass) {
 			}
 		}
 		if p.pkg.Layout == manifest.MLKV {
-			f.As(Warning).Fix("the runtime of this layout fetches its tokenizer; copy it into hf_model/ to use the package alone")
+			f.As(Warning).Fix("copy it into hf_model/ to use the package alone; the runtime of this layout fetches its tokenizer")
 		}
 	}
 	if t.ConfigFile == "" {
@@ -138,7 +138,7 @@ func checkSpecialTokens(p *Pass) {
 		if s, ok := t.Special[name]; ok && s.ID < 0 {
 			f := p.Report(s.Pos, "%s_token %q is not in the vocabulary", name, s.Content).Compare(s.Content, "a token of tokenizer.json")
 			if name == "eos" {
-				f.Fix("a runtime that stops on it never stops")
+				f.Fix("write a token that tokenizer.json has; a runtime that waits for this one never stops")
 			}
 		}
 	}

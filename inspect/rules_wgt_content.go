@@ -185,7 +185,7 @@ func checkPalettes(p *Pass) {
 		}
 		if poor > 0 {
 			p.Report(pt.position(first.Pos), "%d of %d tables of %s use at most half of their entries (first: %s)", poor, tables, pt.label(), first.Outputs[0].Name).Compare(poor, 0).
-				Fix("fewer bits, or larger groups, store the same values in less room")
+				Fix("use fewer bits or larger groups: the same values in less room")
 		}
 	}
 	if !some {

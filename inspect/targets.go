@@ -24,6 +24,18 @@ var (
 // engine is the Neural Engine of any chip.
 const engine = "ane"
 
+// Where rules' findings are errors.
+var (
+	onEngine          = []string{engine}
+	onOldChips        = []string{"m1", "a14"}
+	onPython          = []string{anemllPython}
+	onSwift           = []string{anemllSwift}
+	onANEMLL          = []string{anemllPython, anemllSwift}
+	onCoreMLLLM       = []string{coremlLLM}
+	onCoreMLLLMPython = []string{coremlLLM, anemllPython}
+	onSwiftReaders    = []string{coremlLLM, anemllSwift}
+)
+
 // profiles are targets that stand for several others. Every chip has a Neural
 // Engine, so that a chip as target includes ane.
 var profiles = map[string][]string{
@@ -167,10 +179,10 @@ func olderSystem(version, macOS, iOS string, mac bool) bool {
 // asked only for others of the same kinds. What the package contradicts in
 // itself is an error everywhere.
 func (t *TargetInfo) judge(f *Finding) {
-	if f.Severity == Error || len(f.targets) == 0 || len(t.Names) == 0 {
+	if f.Severity == Error || len(f.Targets) == 0 || len(t.Names) == 0 {
 		return
 	}
-	if slices.ContainsFunc(f.targets, func(name string) bool { return slices.Contains(t.Names, name) }) {
+	if slices.ContainsFunc(f.Targets, func(name string) bool { return slices.Contains(t.Names, name) }) {
 		if !t.Assumed {
 			f.Severity = Error
 		}
@@ -179,7 +191,7 @@ func (t *TargetInfo) judge(f *Finding) {
 	asked := func(name string) bool {
 		return slices.ContainsFunc(t.Names, func(other string) bool { return targetKind(other) == targetKind(name) })
 	}
-	if !slices.ContainsFunc(f.targets, func(name string) bool { return !asked(name) }) {
+	if !slices.ContainsFunc(f.Targets, func(name string) bool { return !asked(name) }) {
 		f.Severity = Note
 	}
 }

@@ -29,6 +29,9 @@ func (r *ValidateReport) WriteText(w io.Writer, color bool) error {
 	}
 	fmt.Fprintf(ew, "%s: %s  %s\n", s.in(bold, printable(cmp.Or(r.Package.Name, r.Package.Path))), strings.Join(sum, ", "),
 		s.in(dim, fmt.Sprintf("(%d checks, %d left out)", len(r.Run), len(r.Skipped))))
+	if what := r.Target.String(); what != "" {
+		fmt.Fprintf(ew, "judged for %s\n", printable(what))
+	}
 	if r.Suppressed > 0 {
 		fmt.Fprintf(ew, "%s left out by the baseline or by suppressions\n", plural(r.Suppressed, "finding"))
 	}

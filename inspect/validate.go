@@ -155,6 +155,11 @@ func (r *ValidateReport) run(v *view, rule *Rule, opts Options) {
 		r.skip(rule.ID, p.skipped)
 		return
 	}
+	for _, f := range p.out {
+		if f.Hint == "" {
+			f.Hint = rule.Fix()
+		}
+	}
 	r.Run = append(r.Run, rule.ID)
 	r.Findings = append(r.Findings, p.out...)
 }

@@ -18,6 +18,9 @@ func writeMarkdown(w io.Writer, r *inspect.ValidateReport, level inspect.Severit
 	fmt.Fprintf(&b, "## %s %s\n\n", markdownText(r.Package.Path), verdict)
 	fmt.Fprintf(&b, "%s, %s, %s; %s run, %d skipped.\n", plural(r.Summary.Error, "error"), plural(r.Summary.Warning, "warning"),
 		plural(r.Summary.Note, "note"), plural(len(r.Run), "check"), len(r.Skipped))
+	if what := r.Target.String(); what != "" {
+		fmt.Fprintf(&b, "Judged for %s.\n", markdownText(what))
+	}
 	if len(r.Findings) > 0 {
 		b.WriteString("\n| severity | check | finding | where |\n|---|---|---|---|\n")
 	}

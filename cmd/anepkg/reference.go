@@ -46,6 +46,10 @@ func checksMarkdown(checks []checkJSON) string {
 			facts = append(facts, "for "+strings.Join(k.Kinds, ", "))
 		}
 		fmt.Fprintf(&b, "\n## %s\n\n**%s** (%s)\n\n%s\n", k.ID, mdCell(k.Title), strings.Join(facts, "; "), strings.Join(wrap(mdCell(k.Doc), 118), "\n"))
+		if len(k.Targets) > 0 {
+			fmt.Fprintf(&b, "\nAn error with `--target` %s.\n", strings.Join(k.Targets, ", "))
+		}
+		fmt.Fprintf(&b, "\n```text\n%s```\n", k.Example)
 	}
 	return b.String()
 }
