@@ -47,7 +47,7 @@ func TestExamples(t *testing.T) {
 	var ar txtar.Archive
 	for _, r := range inspect.Catalogue() {
 		c, ok := cases[r.ID]
-		text := ""
+		var text string
 		if ok {
 			before, after := files(c.pkg), maps.Clone(files(c.pkg))
 			if c.change != nil {

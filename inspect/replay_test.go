@@ -169,7 +169,8 @@ func TestReplayWeights(t *testing.T) {
 	}
 	f := r.Findings[0]
 	text := string(m[chunk+"/model.mil"].Data)
-	line := 1 + strings.Count(text[:strings.Index(text, "BLOBFILE")], "\n")
+	before, _, _ := strings.Cut(text, "BLOBFILE")
+	line := 1 + strings.Count(before, "\n")
 	if len(f.Where) != 2 || f.Where[1].File != chunk+"/model.mil" || f.Where[1].Line == nil || *f.Where[1].Line != line {
 		t.Errorf("got places %v, want the file and %s:%d", f.Where, chunk+"/model.mil", line)
 	}

@@ -1,6 +1,7 @@
 package inspect_test
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
@@ -21,20 +22,19 @@ const (
 
 // blobs makes a weight file of fp16 blobs; the first lies at offset 64.
 func blobs(data ...[]byte) []byte {
-	out := make([]byte, 64)
-	le := binary.LittleEndian
-	le.PutUint32(out, uint32(len(data)))
-	le.PutUint32(out[4:], 2)
-	for _, d := range data {
-		record := make([]byte, 64)
-		le.PutUint32(record, 0xdeadbeef)
-		le.PutUint32(record[4:], 1)
-		le.PutUint64(record[8:], uint64(len(d)))
-		le.PutUint64(record[16:], uint64(len(out)+64))
-		out = append(append(out, record...), d...)
-		out = append(out, make([]byte, (64-len(out)%64)%64)...)
+	var out bytes.Buffer
+	put := func(header ...uint64) {
+		for _, v := range header {
+			_ = binary.Write(&out, binary.LittleEndian, v)
+		}
 	}
-	return out
+	put(uint64(len(data))|2<<32, 0, 0, 0, 0, 0, 0, 0)
+	for _, d := range data {
+		put(0xdeadbeef|1<<32, uint64(len(d)), uint64(out.Len()+64), 0, 0, 0, 0, 0)
+		out.Write(d)
+		out.Write(make([]byte, (64-out.Len()%64)%64))
+	}
+	return out.Bytes()
 }
 
 const blobFile = `BLOBFILE(path = string("@model_path/weights/weight.bin"), offset = uint64(64))`

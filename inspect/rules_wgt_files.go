@@ -243,7 +243,7 @@ func (p *Pass) record(w *weightFile, u blobUse) bool {
 		if !errors.As(err, &e) {
 			e = &diag.Error{Pos: diag.AtOffset(w.name, int64(u.ref.Offset)), Msg: err.Error()}
 		}
-		p.ReportError(e).Compare("another record", "the blob that the program reads").Also(blobPos(w.part, u))
+		p.ReportError(e).Also(blobPos(w.part, u))
 		return true
 	}
 	at := diag.AtOffset(w.name, int64(u.ref.Offset))
