@@ -91,6 +91,8 @@ func TestReplays(t *testing.T) {
 		{"a palette followed by scales, as coremltools 9.0 makes", qwen, onHead("[2, 4]", `tensor<int8, [2, 2]> l = constexpr_lut_to_dense(indices = tensor<uint1, [2, 2]>([[0, 1], [1, 0]]), lut = tensor<int8, [1, 1, 2, 1]>([[[[0], [1]]]])); tensor<fp16, [2, 2]> w = constexpr_blockwise_shift_scale(data = l, scale = tensor<fp16, [2, 1]>([[0x1p+0], [0x1p+0]])); tensor<fp16, [2, 4]> y = matmul(x = w, y = x);`),
 			"RUN018", head + "/model.mil", true, "a palette followed by scales"},
 		{"range dimensions in a model of two functions", "compiled/mlmodelc-export-multifunction", func(fstest.MapFS) {}, "MIL021", "input.mlmodelc/model.mil", true, "range"},
+		{"a model in protobuf form as model.mil", qwen, write(head+"/model.mil", "\x08\x09\x12\x03abc"), "PKG003", head + "/model.mil", true, "protobuf form"},
+		{"coremltools' print of a program as model.mil", qwen, edit(head+"/model.mil", "func main<ios18>", "main[CoreML8]"), "PKG003", head + "/model.mil", true, "debug print"},
 		{"a mask of -1e9 in fp16", qwen, onHead("[1, 4]", `fp32 k = const()[val = fp32(-0x1.dcd65p+29)]; fp16 h = cast(dtype = string("fp16"), x = k); tensor<fp16, [1, 4]> y = add(x = x, y = h);`),
 			"RUN032", head + "/model.mil", true, "gives NaN"},
 		{"end tokens of three files, and another one in the template", qwen, both(template(chatml), edit("tokenizer_config.json", `"eos_token": "<|im_end|>"`, `"eos_token": "<|endoftext|>"`), write("generation_config.json", `{"eos_token_id": 3}`), write("config.json", `{"eos_token_id": 4}`)),

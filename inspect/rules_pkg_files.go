@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"path"
@@ -79,7 +80,25 @@ func checkReadable(p *Pass) {
 		for _, e := range diagErrors(pt.err, pt.label()) {
 			f := p.ReportError(e).Compare("not readable", "a program")
 			f.Message = fmt.Sprintf("the program of %s cannot be read: %s", pt.label(), e.Msg)
+			p.otherForm(pt, f)
 		}
+	}
+}
+
+// otherForm explains a model.mil that is no text MIL but one of the forms
+// that were seen in its place (coreml-llm.md B1).
+func (p *Pass) otherForm(pt *partView, f *Finding) {
+	if pt.Container != coreml.MLModelC {
+		return
+	}
+	head := p.readSide(path.Join(pt.Path, "model.mil"), 4096)
+	switch {
+	case len(head) > 1 && head[0] == 0x08 && head[1] < 0x20:
+		f.Message = fmt.Sprintf("model.mil of %s is a model in protobuf form, want text that begins with \"program(\": iPhones do not load it", pt.label())
+		f.Compare("protobuf", "text MIL").Fix("compile the .mlpackage with coremlcompiler, which writes text")
+	case bytes.Contains(head, []byte("[CoreML")):
+		f.Message = fmt.Sprintf("model.mil of %s is coremltools' debug print of a program, not text MIL: %s", pt.label(), f.Message)
+		f.Compare("debug print", "text MIL").Fix("compile the .mlpackage with coremlcompiler, or print it with anepkg mil")
 	}
 }
 
@@ -160,6 +179,9 @@ func checkContainers(p *Pass) {
 		}
 		for _, name := range need {
 			full := path.Join(pt.Path, name)
+			if name == "model.mil" && diag.CodeOf(pt.err) == diag.Unsupported {
+				continue // a pipeline or a model of another kind, which PKG003 names
+			}
 			if p.pkg.File(full) != nil || strings.HasSuffix(name, ".mlmodel") && p.hasModelFile(pt.Path) {
 				continue
 			}

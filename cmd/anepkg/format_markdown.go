@@ -35,6 +35,14 @@ func writeMarkdown(w io.Writer, r *inspect.ValidateReport, level inspect.Severit
 		}
 		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", f.Severity, f.ID, message, strings.Join(where, "<br>"))
 	}
+	if r.Suppressed > 0 {
+		fmt.Fprintf(&b, "\n%s left out by the baseline or by suppressions.\n", plural(r.Suppressed, "finding"))
+	}
+	for i := range r.Suppressions {
+		if u := &r.Suppressions[i]; u.Used == 0 {
+			fmt.Fprintf(&b, "\nThe suppression of %s (%s) matches nothing and can be deleted.\n", u.ID, markdownText(u.Pos.String()))
+		}
+	}
 	_, err := io.WriteString(w, b.String())
 	return err
 }
