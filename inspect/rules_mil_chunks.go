@@ -201,7 +201,7 @@ func checkLayerRanges(p *Pass) {
 		}
 		some = true
 		if c.First != next {
-			p.Report(diag.In(programFile(c.view)), "chunk %d of %d holds layers %d to %d (by %s), want it to begin at layer %d", c.Chunk, c.Of, c.First, c.Last, c.Source, next).
+			p.Report(firstFunction(c.view), "chunk %d of %d holds layers %d to %d (by %s), want it to begin at layer %d", c.Chunk, c.Of, c.First, c.Last, c.Source, next).
 				Compare(c.First, next).Fix("put the chunks of one conversion into their order")
 		}
 		next = c.Last + 1
@@ -211,6 +211,14 @@ func checkLayerRanges(p *Pass) {
 		return
 	}
 	p.slotsComplete(r)
+}
+
+// firstFunction is where the part's first function begins.
+func firstFunction(pt *partView) diag.Pos {
+	if pt.model == nil || len(pt.model.Functions) == 0 {
+		return diag.In(programFile(pt))
+	}
+	return fact(pt, pt.model.Functions[0], "", 1).pos
 }
 
 func programFile(pt *partView) string {

@@ -50,7 +50,7 @@ func checkParts(p *Pass) {
 		}
 		stem := strings.TrimSuffix(path.Base(pt.Claimed), ".mlmodelc")
 		p.Report(pt.ClaimedAt, "%s is missing: neither %s.mlmodelc nor %s.mlpackage is in the package", what, stem, stem).
-			Compare("absent", pt.Claimed).Fix("copy or fetch %s", pt.Claimed)
+			Compare("absent", pt.Claimed).Also(diag.In(path.Clean(pt.Claimed))).Fix("copy or fetch %s", pt.Claimed)
 	}
 	p.missingPrefill()
 }
