@@ -108,7 +108,7 @@ Fix: write the three keys as true.`},
 Fix: write the third dimension of the local cache as local_cache_length; convert again when the cache itself has another length.`},
 	{ID: "CFG023", Title: "layer_types is wrong", Since: first, Severity: Error, For: modelKinds, Needs: NeedsPrograms | NeedsConfig, Check: checkLayerTypes, Doc: `One entry for each layer, of a known type, and the type of the state that the layer writes in the program.
 Fix: write one type for each layer, as "anepkg layers" lists them.`},
-	{ID: "CFG024", Title: "LUT bits differ from the weights", Since: first, Severity: Warning, For: metaKinds, Needs: NeedsPrograms | NeedsConfig, Check: checkLUT, Doc: `lut_* only makes file names; nothing checks it against the weights. A mixed package names the narrowest width and says lut_ffn_mixed. lut_*_per_channel is the number of channels that share a table; 8 is the default.
+	{ID: "CFG024", Title: "LUT bits differ from the weights", Since: first, Severity: Warning, For: metaKinds, Needs: NeedsPrograms | NeedsConfig, Check: checkLUT, Doc: `lut_* and the _lutN in names only find files; nothing checks them against the weights. A mixed package names the narrowest width and says lut_ffn_mixed. lut_*_per_channel is the number of channels that share a table; 8 is the default.
 Fix: write the bits that the weights have.`},
 	{ID: "CFG025", Title: "sliding_window differs from the local cache", Since: first, Severity: Error, For: metaKinds, Needs: NeedsPrograms | NeedsConfig, Targets: onANEMLL, Check: checkWindow, Doc: `Runtimes switch to the rotate functions at sliding_window. The local cache's third dimension is the window. When the key is missing they take 512, which is wrong for Gemma 3 4B (1024) and for small windows; convert_monolith.sh 0.3.5 loses the key (warning). The batch must divide the window.
 Fix: write the third dimension of the local cache as sliding_window.`},
@@ -256,7 +256,7 @@ Fix: convert with --single-cache for these chips.`},
 Fix: store the state with its axes exchanged.`},
 	{ID: "RUN004", Title: "linear quantization on the Neural Engine", Since: first, Severity: Warning, For: modelKinds, Needs: NeedsPrograms, Targets: onEngine, Check: checkLinearWeights, Doc: `Measured on an M5 Max with macOS 26: int8 weights compute garbage on the Neural Engine (cosine 0.75), int4 blocks do not compile; on the GPU both are right. CoreML-LLM ships int8 packages and reports them as working, so this is a warning.
 Fix: run on the GPU, or convert with palettes.`},
-	{ID: "RUN005", Title: "weight file exceeds an iPhone's limit", Since: first, Severity: Note, For: modelKinds, Needs: NeedsPrograms, Targets: iPhones, Check: checkWeightLimit, Doc: `Weight files above 1 GiB fail on iPhones (docs/troubleshooting.md of ANEMLL).
+	{ID: "RUN005", Title: "weight file exceeds an iPhone's limit", Since: first, Severity: Note, For: modelKinds, Needs: NeedsPrograms, Targets: iPhones, Check: checkWeightLimit, Doc: `Weight files above 1 GiB fail on iPhones (docs/troubleshooting.md of ANEMLL); chunks above 950 MiB, where ANEMLL splits, have failed to compile for the Neural Engine (coremltools#2758).
 Fix: convert into more chunks.`},
 	{ID: "RUN006", Title: "stock ANEMLL corrupts the states", Since: first, Severity: Note, For: metaKinds, Needs: NeedsPrograms | NeedsConfig, Targets: onANEMLL, Check: checkRecurrentRuntime, Doc: `ANEMLL's runtimes run the last prompt token twice. That is harmless for a full-length KV cache and wrong for recurrent states and shifting windows.
 Fix: use a runtime that feeds every token once.`},
@@ -292,7 +292,7 @@ Fix: use 4 or 6 bits.`},
 Fix: palettize in groups of 8 channels where speed counts.`},
 	{ID: "RUN022", Title: "embedding table is compressed", Since: first, Severity: Warning, For: modelKinds, Needs: NeedsPrograms, Check: checkTableMemory, Doc: `A palettized look-up table is expanded when the model loads (Gemma 4 E2B with 4 bits: 87 s and 16.7 GB), a plain fp16 table stays mapped (instant, 40 MB) (seed format, Neural Engine notes). Tables below 64 MiB are not reported.
 Fix: leave the table in fp16.`},
-	{ID: "RUN023", Title: "epsilon vanishes on the Neural Engine", Since: first, Severity: Note, For: modelKinds, Needs: NeedsPrograms, Targets: onEngine, Check: checkSmallEpsilon, Doc: `An epsilon below 6.1e-5 is an fp16 subnormal, which the Neural Engine flushes: rsqrt of zero is then infinite (coreml-llm.md B23, B24).
+	{ID: "RUN023", Title: "epsilon vanishes on the Neural Engine", Since: first, Severity: Note, For: anyModel, Needs: NeedsPrograms, Targets: onEngine, Check: checkSmallEpsilon, Doc: `An epsilon below 6.1e-5 is an fp16 subnormal, which the Neural Engine flushes: rsqrt of zero is then infinite (coreml-llm.md B23, B24).
 Fix: use layer_norm over [x, -x], or a larger epsilon.`},
 	{ID: "RUN024", Title: "exact gelu", Since: first, Severity: Note, For: modelKinds, Needs: NeedsPrograms, Check: checkGelu, Doc: `The exact form is reported to be refused by the Neural Engine's private interface, the tanh form to work. Second-hand (Orion); Core ML itself takes both.
 Fix: use the tanh form where the model allows it.`},

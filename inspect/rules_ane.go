@@ -248,7 +248,7 @@ func checkSmallEpsilon(p *Pass) {
 		}
 		vanishes := func(v *mil.Value) (string, bool) {
 			f, ok := v.Float()
-			return fmt.Sprintf("%g", f), ok && v.Type.DType == tensor.FP16 && f < normal && f > 0
+			return fmt.Sprintf("%.3g", f), ok && v.Type.DType == tensor.FP16 && f < normal && f > 0
 		}
 		if note, ok := vanishes(ix.operand(op, "epsilon")); ok {
 			return note, true

@@ -146,11 +146,12 @@ func checkLUT(p *Pass) {
 		key  string
 	}{{manifest.Embeddings, "lut_embeddings"}, {manifest.Chunk, "lut_ffn"}, {manifest.LMHead, "lut_lmhead"}, {manifest.Mono, "lut_bits"}} {
 		prm := p.pkg.Params.Get(c.key)
+		parts := p.of(c.role)
+		p.namedLUT(parts)
 		if prm == nil {
 			continue
 		}
 		var all []*Weight
-		parts := p.of(c.role)
 		for _, pt := range parts {
 			all = append(all, pt.weights...)
 		}
@@ -159,6 +160,27 @@ func checkLUT(p *Pass) {
 			continue
 		}
 		p.compareLUT(prm, c.key, all, parts[0])
+	}
+}
+
+var lutInName = regexp.MustCompile(`_lut(\d+)(?:_|\.|$)`)
+
+// namedLUT compares the bits in the names of parts with their tables.
+func (p *Pass) namedLUT(parts []*partView) {
+	for _, pt := range parts {
+		m := lutInName.FindStringSubmatch(path.Base(pt.Path))
+		if m == nil {
+			continue
+		}
+		least := 0
+		for _, w := range pt.weights {
+			if strings.HasPrefix(w.Kind, "lut") && (least == 0 || w.Bits < least) {
+				least = w.Bits
+			}
+		}
+		if n, err := strconv.Atoi(m[1]); err == nil && n != least {
+			p.Report(diag.In(pt.Path), "the name of %s says %d bits, its narrowest table has %d", pt.label(), n, least).Compare(n, least).Fix("convert the part again, or name it and meta.yaml after the %d bits", least)
+		}
 	}
 }
 

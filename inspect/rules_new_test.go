@@ -104,6 +104,13 @@ var newCases = []ruleCase{
 		m[blob] = m["tokenizer.json"]
 		m["tokenizer.json"] = &fstest.MapFile{Data: []byte(blob), Mode: fs.ModeSymlink | 0o777}
 	}},
+	{"CFG024", qwen, inspect.Warning, func(m fstest.MapFS) {
+		edit("meta.yaml", "lm_head: "+head, "lm_head: qwen_lm_head_lut4.mlmodelc")(m)
+		copyModel(head, "qwen_lm_head_lut4.mlmodelc")(m)
+	}},
+	{"RUN005", qwen, inspect.Note, func(m fstest.MapFS) {
+		m[chunk+"/weights/weight.bin"] = &fstest.MapFile{Data: lfs(1000 << 20)}
+	}},
 	{"CFG030", swa, inspect.Error, drop("model_config.json", `  "vocab_size": \d+,\n`)},
 	{"CFG030", swa, inspect.Error, drop("model_config.json", `(?s)  "layer_types": \[[^\]]*\],\n`)},
 	{"CFG030", swa, inspect.Error, drop("model_config.json", `  "num_kv_shared_layers": \d+,\n`)},

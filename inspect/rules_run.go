@@ -63,11 +63,17 @@ func checkLinearWeights(p *Pass) {
 
 const gib = 1 << 30
 
+// chunkLimit is ANEMLL's default of max-chunk-mb.
+const chunkLimit = 950 << 20
+
 // checkWeightLimit: weight files above 1 GiB fail on iPhones.
 func checkWeightLimit(p *Pass) {
 	p.eachWeightFile(func(w *weightFile, f *manifest.File) {
 		if f != nil && f.TrueBytes() > gib && !strings.Contains(w.part.Path, "embeddings") {
 			p.Report(diag.In(f.Path), "%s is larger than 1 GiB (%s): iPhones refuse it", f.Path, Bytes(f.TrueBytes())).Compare(f.TrueBytes(), gib).On(iPhones...).
+				Fix("convert into more chunks")
+		} else if f != nil && f.TrueBytes() > chunkLimit && w.part.Role == manifest.Chunk {
+			p.Report(diag.In(f.Path), "%s has %s; ANEMLL splits chunks at %s, and larger ones have failed to compile (coremltools#2758)", f.Path, Bytes(f.TrueBytes()), Bytes(chunkLimit)).Compare(f.TrueBytes(), int64(chunkLimit)).
 				Fix("convert into more chunks")
 		}
 	})
