@@ -262,17 +262,71 @@ func TestEveryRuleHasACase(t *testing.T) {
 	}
 }
 
-// TestTargets: profiles and chips stand for others.
+// TestTargets: a finding is an error where it fails, a note where the caller
+// means other systems or chips, and as the rule says where nobody asked.
 func TestTargets(t *testing.T) {
-	p := open(t, os.DirFS(sharedtest.Path(t, "models/tiny/seed-qwen3-int8/compiled")), "pkg")
-	for _, target := range []string{"iphone", "m3", "a17", "mac"} {
-		r, err := inspect.Validate(context.Background(), p, inspect.Options{Only: []string{"RUN004"}, Targets: []string{target}})
-		if err != nil || r.Summary.Error == 0 {
-			t.Errorf("%s: linear weights stay a warning (%v)", target, err)
+	const (
+		int8Weights = "tiny/seed-qwen3-int8/compiled"      // fails on the Neural Engine
+		twoShapes   = "tiny/anemll-gemma3-rotate/compiled" // fails on M1 and A14
+		twoWidths   = "tiny/seed-qwen3-lut6/compiled"      // fails in ANEMLL's Swift runtime
+		batches     = "tiny/cml-gemma4-stateful/compiled"  // fails on iPhones
+		newest      = "tiny/cml-qwen2-mono-fp16/compiled"  // needs macOS 26, iOS 26
+	)
+	for _, c := range []struct {
+		pkg, rule string
+		targets   []string
+		want      inspect.Severity
+	}{
+		{int8Weights, "RUN004", nil, inspect.Warning},
+		{int8Weights, "RUN004", []string{"iphone"}, inspect.Error},
+		{int8Weights, "RUN004", []string{"m3"}, inspect.Error},
+		{int8Weights, "RUN004", []string{"A17"}, inspect.Error},
+		{int8Weights, "RUN004", []string{"mac"}, inspect.Error},
+		{int8Weights, "RUN004", []string{"macos27"}, inspect.Warning}, // a system says nothing of the Neural Engine
+		{twoShapes, "RUN002", nil, inspect.Note},
+		{twoShapes, "RUN002", []string{"m1"}, inspect.Error},
+		{twoShapes, "RUN002", []string{"m4"}, inspect.Note},
+		{twoWidths, "CFG018", nil, inspect.Warning},
+		{twoWidths, "CFG018", []string{"anemll-swift"}, inspect.Error},
+		{twoWidths, "CFG018", []string{"anemll-python"}, inspect.Note},
+		{twoWidths, "CFG018", []string{"macos26"}, inspect.Warning},
+		{batches, "RUN036", nil, inspect.Note},
+		{batches, "RUN036", []string{"ios18"}, inspect.Error},
+		{batches, "RUN036", []string{"macos15"}, inspect.Note},
+		{newest, "RUN001", nil, inspect.Note},
+		{newest, "RUN001", []string{"macos15"}, inspect.Error},
+		{newest, "RUN001", []string{"ios26"}, inspect.Note},
+	} {
+		t.Run(c.rule+"/"+strings.Join(c.targets, ","), func(t *testing.T) {
+			p := open(t, os.DirFS(sharedtest.Path(t, "models/"+c.pkg)), "pkg")
+			r, err := inspect.Validate(context.Background(), p, inspect.Options{Only: []string{c.rule}, Targets: c.targets})
+			if err != nil || len(r.Findings) == 0 || r.Findings[0].Severity != c.want {
+				t.Errorf("got %+v, %v, want %s", r.Findings, err, c.want)
+			}
+		})
+	}
+	for _, c := range []struct {
+		pkg    string
+		names  string
+		reason string
+	}{
+		{newest, "macos26 macos27 ios26 ios27", "opset ios26 of model.mlmodelc"},
+		{twoWidths, "macos15 macos26 macos27 ios18 ios26 ios27", "opset ios18 of"},
+	} {
+		p := open(t, os.DirFS(sharedtest.Path(t, "models/"+c.pkg)), "pkg")
+		r, err := inspect.Validate(context.Background(), p, inspect.Options{Fast: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(r.Target.Names, " "); got != c.names || !r.Target.Assumed || !strings.Contains(r.Target.Reason, c.reason) {
+			t.Errorf("%s: got %+v, want %s by %s", c.pkg, r.Target, c.names, c.reason)
 		}
 	}
-	r, err := inspect.Validate(context.Background(), p, inspect.Options{Only: []string{"RUN004"}, Targets: []string{"macos27"}})
-	if err != nil || r.Summary.Error != 0 {
-		t.Errorf("macos27 alone says nothing of the Neural Engine: %+v, %v", r.Summary, err)
+	// metadata.json may declare a newer system than the program needs
+	m := maps.Clone(load(t, sharedtest.Path(t, "models/"+twoWidths)))
+	edit(head+"/metadata.json", `"macOS" : "15.0"`, `"macOS" : "26.0"`)(m)
+	r, err := inspect.Validate(context.Background(), open(t, m, "pkg"), inspect.Options{Only: []string{"RUN001"}})
+	if err != nil || !strings.Contains(r.Target.Reason, "availability in "+head) || slices.Contains(r.Target.Names, "macos15") {
+		t.Errorf("newer availability: got %+v, %v", r.Target, err)
 	}
 }

@@ -147,6 +147,15 @@ func major(version string) string {
 	return n
 }
 
+// nameOf is a part's label; the only part of a single model has the package's
+// name.
+func (v *view) nameOf(pt *partView) string {
+	if pt.Path == "." && v.pkg.Name != "" {
+		return v.pkg.Name
+	}
+	return pt.label()
+}
+
 // assumeTarget is what a package is judged for when nobody names a target:
 // every system from the package's own minimum on.
 func (v *view) assumeTarget() TargetInfo {
@@ -155,7 +164,7 @@ func (v *view) assumeTarget() TargetInfo {
 		return TargetInfo{Names: []string{}, Assumed: true, Reason: "every system: no program of the package tells its oldest one"}
 	}
 	s := systems[index]
-	t := TargetInfo{Assumed: true, Reason: fmt.Sprintf("macOS %s, iOS %s and newer, the package's own minimum (%s of %s)", s.macOS, s.iOS, why, who.label())}
+	t := TargetInfo{Assumed: true, Reason: fmt.Sprintf("macOS %s, iOS %s and newer, the package's own minimum (%s of %s)", s.macOS, s.iOS, why, v.nameOf(who))}
 	for _, name := range allSystems {
 		if least := strings.TrimPrefix(strings.TrimPrefix(name, "macos"), "ios"); !olderSystem(least, s.macOS, s.iOS, strings.HasPrefix(name, "macos")) {
 			t.Names = append(t.Names, name)
@@ -205,7 +214,7 @@ func checkSystem(p *Pass) {
 		return
 	}
 	s := systems[best]
-	f := p.Report(diag.In(programFile(who)), "the package needs macOS %s or iOS %s (%s of %s)", s.macOS, s.iOS, why, who.label()).As(Note)
+	f := p.Report(diag.In(programFile(who)), "the package needs macOS %s or iOS %s (%s of %s)", s.macOS, s.iOS, why, p.nameOf(who)).As(Note)
 	var older []string
 	for _, o := range systems[:best] {
 		older = append(older, "macos"+o.macOS, "ios"+o.iOS)

@@ -269,7 +269,7 @@ func ReadBaseline(data []byte) ([]string, error) {
 		return nil, diag.Errorf(diag.Pos{}, diag.Malformed, "baseline is not the JSON of validate: %w", err)
 	}
 	if r.Schema != "anepkg.validate/1" {
-		return nil, diag.Errorf(diag.Pos{}, diag.Malformed, "baseline: got schema %q, want anepkg.validate/1", r.Schema)
+		return nil, diag.Errorf(diag.Pos{}, diag.Malformed, "baseline: got schema %q, want anepkg.validate/1", r.Schema).WithHint("write one with anepkg validate --json")
 	}
 	out := make([]string, 0, len(r.Findings))
 	for _, f := range r.Findings {
