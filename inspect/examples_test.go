@@ -129,7 +129,8 @@ func example(t *testing.T, rule string, severity inspect.Severity, pkg string, b
 	if err := r.WriteText(&text, false); err != nil {
 		t.Fatal(err)
 	}
-	finding, _, _ := strings.Cut(text.String(), "\n\n")
+	_, finding, _ := strings.Cut(text.String(), "\n") // the file's name
+	finding, _, _ = strings.Cut(finding, "\n\n")
 	var b strings.Builder
 	if lines := changes(before, after); len(lines) > 0 {
 		fmt.Fprintf(&b, "In the package %s\n", name)

@@ -8,18 +8,20 @@ import (
 	"strings"
 )
 
-// WriteText prints the findings for people, grouped by severity, each with
-// the line it points at.
+// WriteText prints the findings for people, grouped by the file of their
+// first place, the file with the worst finding first, each with the lines
+// that it points at.
 func (r *ValidateReport) WriteText(w io.Writer, color bool) error {
 	ew := &errWriter{w: w}
 	s := style{color}
-	for i, f := range r.Findings {
-		if i > 0 {
-			fmt.Fprintln(ew)
+	for _, g := range r.byFile() {
+		fmt.Fprintf(ew, "%s  %s\n", s.in(bold, printable(g.file)), s.in(dim, plural(len(g.findings), "finding")))
+		for i, f := range g.findings {
+			if i > 0 {
+				fmt.Fprintln(ew)
+			}
+			r.writeFinding(ew, s, f)
 		}
-		r.writeFinding(ew, s, f)
-	}
-	if len(r.Findings) > 0 {
 		fmt.Fprintln(ew)
 	}
 	sum := []string{
@@ -41,6 +43,32 @@ func (r *ValidateReport) WriteText(w io.Writer, color bool) error {
 		}
 	}
 	return ew.err
+}
+
+// fileGroup is the findings of one file.
+type fileGroup struct {
+	file     string
+	findings []*Finding
+}
+
+// byFile groups the findings, which are sorted by severity.
+func (r *ValidateReport) byFile() []*fileGroup {
+	var groups []*fileGroup
+	index := map[string]*fileGroup{}
+	for _, f := range r.Findings {
+		file := "the package"
+		if len(f.Where) > 0 {
+			file = f.Where[0].File
+		}
+		g := index[file]
+		if g == nil {
+			g = &fileGroup{file: file}
+			index[file] = g
+			groups = append(groups, g)
+		}
+		g.findings = append(g.findings, f)
+	}
+	return groups
 }
 
 func pick(when bool, code string) string {
