@@ -63,7 +63,16 @@ func checkPrefillOutputs(p *Pass) {
 		p.Skip("no prefill chunks of the layout kv-io")
 		return
 	}
+	batch := number{}
 	for _, pt := range parts {
+		if only := pt.fn(""); pt.fn("prefill") == nil && only != nil { // one size
+			if n := sequenceLength(pt, only); batch.n == 0 {
+				batch = n
+			} else if n.n > 0 && n.n != batch.n {
+				p.Report(n.pos, "%s takes %d tokens, %s has %d: the runtime feeds all prefill chunks the same ones", pt.label(), n.n, batch.source, batch.n).Compare(n.n, batch.n).Also(batch.pos).
+					Fix("use prefill chunks of one size")
+			}
+		}
 		sliding, full, known := p.ownLayers(pt.Chunk)
 		for _, fn := range pt.model.Functions {
 			keys, values := numbered(fn, "K"), numbered(fn, "V")

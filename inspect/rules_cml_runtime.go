@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"math"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -77,9 +78,43 @@ func checkPrefillSets(p *Pass) {
 				Also(diag.In(first.model.ProgramFile)).Fix("convert all chunks with the same batch sizes")
 		}
 	}
-	if !sets {
+	if probed := p.probedSizes(); !sets && !probed {
 		p.Skip("no chunk has batch functions")
 	}
+}
+
+// probedSizes: the runtime looks for batch functions and prefill models of
+// certain sizes only (coreml-llm.md L8, A20).
+func (p *Pass) probedSizes() bool {
+	some := false
+	check := func(at diag.Pos, what, digits string, sizes []int) {
+		n, err := strconv.Atoi(digits)
+		if err != nil {
+			return
+		}
+		if some = true; !slices.Contains(sizes, n) {
+			p.Report(at, "%s takes %d tokens; the runtime looks for %v only, and does not use it", what, n, sizes).On(coremlLLM).Compare(n, sizes).Fix("convert with one of these sizes")
+		}
+	}
+	gemma, vision := []int{4, 8, 16}, []int{8, 16, 32, 64}
+	for _, pt := range p.of(manifest.Chunk) {
+		sizes := gemma
+		if strings.HasPrefix(path.Base(p.pkg.PartsOf(manifest.Chunk)[0].Claimed), "chunk_0") {
+			sizes = vision
+		}
+		for _, f := range pt.model.Functions {
+			if digits, ok := strings.CutPrefix(f.Name, "prefill_b"); ok && p.pkg.Layout == manifest.StatefulChunks {
+				check(fact(pt, f, "", 1).pos, f.Name+" of "+pt.label(), digits, sizes)
+			}
+		}
+	}
+	for _, pt := range p.of(manifest.PrefillOf) {
+		stem, _, _ := strings.Cut(path.Base(pt.Path), ".")
+		if digits, ok := strings.CutPrefix(stem, "prefill_t"); ok {
+			check(firstFunction(pt), pt.label(), digits, vision)
+		}
+	}
+	return some
 }
 
 // checkStaleChunks: files of another layout that change what is loaded.

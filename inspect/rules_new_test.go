@@ -119,6 +119,11 @@ var newCases = []ruleCase{
 		edit("model_config.json", "{", `{ "lfm2_conv_l_pad": 3, "layer_types": ["conv", "full_attention"],`))},
 	{"CFG036", qwen, inspect.Note, edit("meta.yaml", "-ctx64", "-ctx128")},
 	{"MIL007", qwen, inspect.Warning, edit(head+"/metadata.json", `"macOS" : "15.0"`, `"macOS" : "14.0"`)},
+	{"MIL022", stateful, inspect.Warning, both(replaceAll("chunk_1.mlmodelc/model.mil", "prefill_b8", "prefill_b12"), replaceAll("chunk_2.mlmodelc/model.mil", "prefill_b8", "prefill_b12"), replaceAll("chunk_3.mlmodelc/model.mil", "prefill_b8", "prefill_b12"))},
+	{"MIL022", "tiny/cml-functiongemma/compiled", inspect.Warning, copyModel("prefill_t16.mlmodelc", "prefill_t24.mlmodelc")},
+	{"MIL023", swa, inspect.Error, both(
+		program("prefill_chunk3.mlmodelc", "tensor<fp16, [1, 8, 64]> hidden_states", "tensor<fp16, [1, 8, 64]> hidden_states_out = relu(x = hidden_states);", "hidden_states_out"),
+		program("prefill_chunk4.mlmodelc", "tensor<fp16, [1, 16, 64]> hidden_states", "tensor<fp16, [1, 16, 64]> hidden_states_out = relu(x = hidden_states);", "hidden_states_out"))},
 	{"MIL023", swa, inspect.Error, program("prefill_chunk1.mlmodelc", "tensor<fp16, [1, 8, 64]> hidden_states, tensor<fp16, [1, 1, 8, 32]> k",
 		"tensor<fp16, [1, 8, 64]> hidden_states_out = relu(x = hidden_states); tensor<fp16, [1, 1, 8, 32]> K0 = relu(x = k); tensor<fp16, [1, 1, 8, 32]> V0 = exp(x = k);", "hidden_states_out, K0, V0")},
 	{"MIL023", swa, inspect.Error, program("prefill_chunk1.mlmodelc", "tensor<fp16, [1, 8, 64]> hidden_states, tensor<fp16, [1, 1, 8, 32]> k",
