@@ -174,7 +174,7 @@ func (p *Pass) headOfPackage(parts []*partView) {
 // Gemma 4 E2B.
 func checkModelConfig(p *Pass) {
 	if p.pkg.ConfigFile == "" {
-		if p.pkg.Layout != manifest.MLKV {
+		if !p.fixedModel() {
 			f := p.Report(diag.In("model_config.json"), "model_config.json is missing").Compare("absent", "model_config.json").Fix("copy it from the source of the package")
 			if p.pkg.Layout == manifest.Encoder {
 				f.As(Warning)
@@ -207,10 +207,18 @@ func checkModelConfig(p *Pass) {
 	}
 }
 
+// fixedModel reports whether the runtime of the layout knows its one model by
+// heart, and fetches the tokenizer itself: Qwen3.5 (MLKV) and Qwen3-VL
+// (chunk_0 to chunk_3; coreml-llm.md L5, L6).
+func (v *view) fixedModel() bool {
+	chunks := v.pkg.PartsOf(manifest.Chunk)
+	return v.pkg.Layout == manifest.MLKV || len(chunks) > 0 && strings.HasPrefix(path.Base(chunks[0].Claimed), "chunk_0.")
+}
+
 // defaultsOfGemma: keys that are absent, where the runtime's default, that of
 // Gemma 4 E2B, is not the program's number.
 func (p *Pass) defaultsOfGemma() {
-	if p.pkg.Layout == manifest.Encoder || p.pkg.Layout == manifest.MLKV {
+	if p.pkg.Layout == manifest.Encoder || p.fixedModel() {
 		return // their runtimes read other files
 	}
 	layers := p.layers().NumLayers
@@ -218,6 +226,9 @@ func (p *Pass) defaultsOfGemma() {
 	for _, r := range coremlLLMKeys {
 		fallback, isInt := r.fallback.(int)
 		n := truth[r.key]
+		if p.pkg.Layout == manifest.Monolithic && r.key != "context_length" && r.key != "hidden_size" {
+			continue // the program holds all the rest
+		}
 		if !isInt || n == 0 || n == fallback || p.pkg.Params.Get(r.key) != nil || r.key == "num_layers" && p.pkg.Params.Get("num_hidden_layers") != nil {
 			continue
 		}

@@ -99,7 +99,7 @@ func (p *Pass) probedSizes() bool {
 	gemma, vision := []int{4, 8, 16}, []int{8, 16, 32, 64}
 	for _, pt := range p.of(manifest.Chunk) {
 		sizes := gemma
-		if strings.HasPrefix(path.Base(p.pkg.PartsOf(manifest.Chunk)[0].Claimed), "chunk_0") {
+		if p.fixedModel() {
 			sizes = vision
 		}
 		for _, f := range pt.model.Functions {

@@ -26,17 +26,17 @@ func checkTokenizerPresent(p *Pass) {
 				f.Fix("make it from %s with transformers: AutoTokenizer.from_pretrained(...).save_pretrained(...)", name)
 			}
 		}
-		if p.pkg.Layout == manifest.MLKV {
+		if p.fixedModel() {
 			f.As(Warning).Fix("copy it into hf_model/ to use the package alone; the runtime of this layout fetches its tokenizer")
 		}
 	}
 	if t.ConfigFile == "" {
 		f := p.Report(diag.In(path.Join(dir, "tokenizer_config.json")), "tokenizer_config.json is missing").Compare("absent", "tokenizer_config.json").Fix("copy it from the model's checkpoint")
-		if p.pkg.Layout == manifest.MLKV {
+		if p.fixedModel() {
 			f.As(Warning)
 		}
 	}
-	if p.pkg.Kind == manifest.CoreMLLLM && t.ModelConfig == "" && p.pkg.Layout != manifest.MLKV {
+	if p.pkg.Kind == manifest.CoreMLLLM && t.ModelConfig == "" && !p.fixedModel() {
 		p.Report(diag.In(path.Join(dir, "config.json")), "config.json is missing: swift-transformers refuses the folder").Compare("absent", "config.json").As(Warning).On(coremlLLM)
 	}
 }
