@@ -214,6 +214,9 @@ func TestFindingTargets(t *testing.T) {
 		}
 		rule, _ := inspect.Explain(c.rule)
 		for _, f := range r.Findings {
+			if f.Hint == "" || strings.Contains(f.Message, "%!") || strings.Contains(f.Hint, "%!") {
+				t.Errorf("%s: message %q, hint %q", c.rule, f.Message, f.Hint)
+			}
 			for _, name := range f.Targets {
 				seen[c.rule] = true
 				if !slices.Contains(rule.Targets, name) {
