@@ -115,7 +115,7 @@ func replaceIn(suffix string, pattern, repl string) func(*mutant) bool {
 	}
 }
 
-func lfs(size int) []byte {
+func lfs[N int | int64](size N) []byte {
 	return fmt.Appendf(nil, "version https://git-lfs.github.com/spec/v1\noid sha256:%064d\nsize %d\n", 7, size)
 }
 

@@ -161,7 +161,7 @@ var fireCases = []ruleCase{
 	}},
 	{"RUN004", "tiny/seed-qwen3-int8/compiled", inspect.Warning, nil},
 	{"RUN005", qwen, inspect.Note, func(m fstest.MapFS) {
-		m[chunk+"/weights/weight.bin"] = &fstest.MapFile{Data: lfs(2 << 30)}
+		m[chunk+"/weights/weight.bin"] = &fstest.MapFile{Data: lfs(int64(2 << 30))}
 	}},
 	{"RUN006", "tiny/seed-qwen3_5-lut6/compiled", inspect.Note, nil},
 	{"RUN006", "tiny/seed-gemma4-block-window-fp16/compiled", inspect.Note, nil},
