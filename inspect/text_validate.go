@@ -30,7 +30,7 @@ func (r *ValidateReport) WriteText(w io.Writer, color bool) error {
 		plural(r.Summary.Note, "note"),
 	}
 	fmt.Fprintf(ew, "%s: %s  %s\n", s.in(bold, printable(cmp.Or(r.Package.Name, r.Package.Path))), strings.Join(sum, ", "),
-		s.in(dim, fmt.Sprintf("(%d checks, %d left out)", len(r.Run), len(r.Skipped))))
+		s.in(dim, fmt.Sprintf("(%s, %d left out)", plural(len(r.Run), "check"), len(r.Skipped))))
 	if what := r.Target.String(); what != "" {
 		fmt.Fprintf(ew, "judged for %s\n", printable(what))
 	}
