@@ -182,9 +182,9 @@ func (m *spModel) piece(data []byte) error {
 		case 1:
 			p.text = string(b)
 		case 2:
-			p.score = math.Float32frombits(uint32(v)) //nolint:gosec // a fixed32
+			p.score = math.Float32frombits(uint32(v))
 		case 3:
-			p.kind = int(v) //nolint:gosec // compared with the known ones only
+			p.kind = int(v)
 		}
 		return nil
 	})
@@ -206,15 +206,15 @@ func (m *spModel) trainer(data []byte) error {
 	return eachField(data, func(num protowire.Number, v uint64, _ []byte) error {
 		switch num {
 		case 3:
-			m.kind = int(v) //nolint:gosec // checked by read
+			m.kind = int(v)
 		case 24:
 			m.suffix = v != 0
 		case 35:
 			m.byteFallback = v != 0
 		case 41:
-			m.bos = int(int32(v)) //nolint:gosec // an int32, checked by document
+			m.bos = int(int32(v))
 		case 42:
-			m.eos = int(int32(v)) //nolint:gosec // as above
+			m.eos = int(int32(v))
 		}
 		return nil
 	})
