@@ -18,7 +18,7 @@ const runText = `  The prompt is --prompt, --prompt-file, --prompt-ids, or stand
   chat template unless --raw. Tokens are chosen as the package recommends
   (recommended_sampling in meta.yaml, then generation_config.json) where no flag
   says otherwise; --greedy always takes the best. A package that recommends
-  nothing runs greedily.`
+  nothing runs greedily, and so do --prompt-ids and --logits.`
 
 // runFlags are the flags of run that are not of the engine.
 func runFlags() []cli.Flag {
