@@ -70,6 +70,9 @@ type OpEvent struct {
 	// Operands materialises the op's operands, in the program's order,
 	// leaving out states. They must not be kept either.
 	Operands func() ([]*tensor.Tensor, error)
+	// Constant tells of each of Operands whether it is a constant of the
+	// program; nil = not known.
+	Constant []bool
 }
 
 // Observer is told of every executed op. An error stops the prediction.

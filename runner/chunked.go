@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path"
 
 	"github.com/anepkg/anepkg/coreml"
 	"github.com/anepkg/anepkg/coreml/diag"
@@ -311,7 +310,7 @@ func blame(st step, trail []trailEntry, err error) error {
 			continue
 		}
 		return diag.Errorf(t.u.pos(), diag.RunFailed, "function %s gave NaN at position %d: its output holds it first (element %d), so the logits are NaN",
-			t.u.fn.Name, st.pos+st.n-1, at).WithHint("find the op with: anepkg trace --part %s", path.Base(t.u.path))
+			t.u.fn.Name, st.pos+st.n-1, at)
 	}
 	return err
 }

@@ -2,6 +2,7 @@ package runner
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"time"
@@ -45,6 +46,9 @@ type Request struct {
 	// later half of the tokens fed again, which every contract allows (the
 	// package format's rule for dropping context).
 	Shift bool
+	// Continues says that PromptIDs go on with a conversation that was loaded:
+	// with Shift they may be longer than the context.
+	Continues bool
 	// Raw keeps special tokens in the text.
 	Raw bool
 	// OnThinking, if not nil, is told when a special token, which the text
@@ -130,6 +134,10 @@ func (r *Runner) Generate(ctx context.Context, req Request, onText func(string))
 	}
 	err := g.run(ctx)
 	g.finish()
+	var e *diag.Error
+	if errors.As(err, &e) && e.Code == diag.RunFailed && e.Hint == "" {
+		e.Hint = "find the op with: anepkg trace " + r.pkg.Path + ", and the same prompt"
+	}
 	return g.res, err
 }
 
@@ -154,6 +162,9 @@ func (r *Runner) checkRequest(req Request) error {
 	}
 	if err := r.checkBias(req.Sampler); err != nil {
 		return err
+	}
+	if n := r.ContextLength(); req.Continues && req.Shift && len(req.PromptIDs) > n {
+		return r.checkPrompt(req.PromptIDs[len(req.PromptIDs)-n:])
 	}
 	return r.checkPrompt(req.PromptIDs)
 }
@@ -257,6 +268,10 @@ func (g *generation) emit(s string) {
 func (g *generation) run(ctx context.Context) error {
 	start := time.Now()
 	feed := feeding{ids: g.req.PromptIDs, mode: g.req.mode(g.r.opts), reuse: g.req.Reuse, stable: g.req.Stable}
+	if len(feed.ids) > g.r.ContextLength() { // of a conversation that goes on with Shift
+		feed.ids, feed.reuse, feed.stable = g.later(), false, 0
+		g.res.Shifts++
+	}
 	sc, fed, err := g.r.seq.prompt(ctx, feed, func(n, total int) {
 		g.r.progress(Event{Phase: Prefilling, Done: n, Total: total})
 	})
@@ -297,11 +312,13 @@ func (g *generation) run(ctx context.Context) error {
 
 // shift feeds the later half of a full context again, from an empty state.
 func (g *generation) shift(ctx context.Context) (Scores, error) {
-	keep := g.ids[len(g.ids)-max(1, g.r.ContextLength()/2):]
-	sc, _, err := g.r.seq.prompt(ctx, feeding{ids: keep, mode: g.req.mode(g.r.opts)}, nil)
+	sc, _, err := g.r.seq.prompt(ctx, feeding{ids: g.later(), mode: g.req.mode(g.r.opts)}, nil)
 	g.res.Shifts++
 	return sc, err
 }
+
+// later is the part of the tokens that a shift keeps.
+func (g *generation) later() []int { return g.ids[len(g.ids)-max(1, g.r.ContextLength()/2):] }
 
 func (g *generation) choose(sc Scores) (int, error) {
 	if g.req.KeepLogits {

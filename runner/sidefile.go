@@ -111,7 +111,7 @@ func (t *table) npy(rows, width int) error {
 	if head.Shape[0] < rows {
 		return diag.Errorf(diag.In(t.name), diag.Mismatch, "got %d rows, want one for each of the %d positions", head.Shape[0], rows)
 	}
-	if want := counted.n + head.DType.ByteSize(int64(tensor.Count(head.Shape))); t.size < want {
+	if want := counted.n + head.DType.ByteSize(int64(tensor.Count(head.Shape))); t.size != want {
 		return diag.Errorf(diag.In(t.name), diag.Malformed, "got %d bytes, want %d for fp16 %s", t.size, want, tensor.ShapeString(head.Shape))
 	}
 	t.start, t.rows, t.width, t.elem = counted.n, head.Shape[0], width, 2

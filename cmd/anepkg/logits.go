@@ -35,6 +35,9 @@ func writeLogits(name string, rows [][]float32) error {
 	})
 }
 
+// writeHint is for results that cannot be written.
+const writeHint = "see that the folder exists, may be written to and has room"
+
 // replaceFile writes a file beside name and renames it when write succeeds.
 // Behind a symbolic link the file that it names is replaced; a device or a
 // pipe is written into.
@@ -55,7 +58,7 @@ func replaceFile(name string, write func(*os.File) error) error {
 	}
 	f, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".part-*")
 	if err != nil {
-		return diag.Errorf(diag.In(name), diag.IO, "%w", cause(err))
+		return diag.Errorf(diag.In(name), diag.IO, "%w", cause(err)).WithHint(writeHint)
 	}
 	err = write(f)
 	if err == nil {
@@ -71,7 +74,7 @@ func replaceFile(name string, write func(*os.File) error) error {
 		err = os.Rename(f.Name(), name)
 	}
 	if err != nil {
-		return diag.Errorf(diag.In(name), diag.IO, "%w", errors.Join(cause(err), os.Remove(f.Name())))
+		return diag.Errorf(diag.In(name), diag.IO, "%w", errors.Join(cause(err), os.Remove(f.Name()))).WithHint(writeHint)
 	}
 	return nil
 }

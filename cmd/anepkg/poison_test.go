@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/binary"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -57,6 +58,29 @@ func TestPoisonedPackage(t *testing.T) {
 		status, out, _ := execute(t.Context(), "hi\nho\n", "run", dir, "--force", "--batch", "-n", "4")
 		if status != exitRun || strings.Count(out, `"code":"run_failed"`) != 2 || !strings.Contains(out, part) {
 			t.Errorf("%s in a batch: status %d, %s", part, status, out)
+		}
+	}
+}
+
+// TestTraceOfPoison: a run that NaN ends early is what a trace is for: it
+// names the op where the first one enters.
+func TestTraceOfPoison(t *testing.T) {
+	for _, part := range []string{"qwen_FFN_PF_lut6_chunk_02of02.mlmodelc", "qwen_lm_head_lut6.mlmodelc"} {
+		dir := t.TempDir()
+		if err := os.CopyFS(dir, os.DirFS(extractedDemo(t))); err != nil {
+			t.Fatal(err)
+		}
+		poison(t, filepath.Join(dir, part, "weights", "weight.bin"))
+		status, out, errs := execute(t.Context(), "", "trace", dir, "--prompt-ids", "1,2", "--json")
+		if status != exitFindings || !strings.Contains(errs, "the run ended early") {
+			t.Errorf("%s: status %d, %q", part, status, errs)
+		}
+		var got traceJSON
+		if err := json.Unmarshal([]byte(out), &got); err != nil {
+			t.Fatal(err)
+		}
+		if got.First == nil || got.First.File != part+"/model.mil" || got.First.Kind != "nan" || got.First.Line == 0 || len(got.Ops) == 0 {
+			t.Errorf("%s: first %+v of %d ops", part, got.First, len(got.Ops))
 		}
 	}
 }

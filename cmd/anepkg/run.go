@@ -18,7 +18,8 @@ const runText = `  The prompt is --prompt, --prompt-file, --prompt-ids, or stand
   chat template unless --raw. Tokens are chosen as the package recommends
   (recommended_sampling in meta.yaml, then generation_config.json) where no flag
   says otherwise; --greedy always takes the best. A package that recommends
-  nothing runs greedily, and so do --prompt-ids and --logits.`
+  nothing runs greedily, and so do --prompt-ids, --logits and
+  the flags for states.`
 
 // runFlags are the flags of run that are not of the engine.
 func runFlags() []cli.Flag {
@@ -103,13 +104,21 @@ func (t *tool) runCommand() *cli.Command {
 			if err := runUsage(c); err != nil {
 				return err
 			}
+			if dir := c.String("save-state"); dir != "" {
+				if err := mayHoldState(dir); err != nil {
+					return err
+				}
+			}
+			if err := present(c); err != nil {
+				return err
+			}
 			in, chat, err := t.promptOf(c)
 			if err != nil {
 				return err
 			}
 			return t.withPackage(c, func(ctx context.Context, pkg *manifest.Package) error {
 				if !c.Bool("force") {
-					if err := preflight(ctx, pkg); err != nil {
+					if err := t.preflight(ctx, pkg); err != nil {
 						return err
 					}
 				}

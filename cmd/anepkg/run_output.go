@@ -161,7 +161,7 @@ func (t *tool) generate(ctx context.Context, c *cli.Context, r *runner.Runner, i
 		if err != nil {
 			return err
 		}
-		req.PromptIDs, req.Reuse = slices.Concat(before, p.IDs), true
+		req.PromptIDs, req.Reuse, req.Continues = slices.Concat(before, p.IDs), true, true
 	}
 	show := t.answerWriter(p.Text, c.Bool("hide-thinking"))
 	req.OnThinking = show.mark
@@ -179,9 +179,7 @@ func (t *tool) generate(ctx context.Context, c *cli.Context, r *runner.Runner, i
 		return err
 	}
 	if dir := c.String("save-state"); dir != "" {
-		// What was generated last, or after a rollback, was not fed.
-		all := append(slices.Clone(req.PromptIDs), res.GeneratedIDs...)
-		if err := saveState(dir, r, all[min(len(all), r.Position()):]); err != nil {
+		if err := saveState(dir, r, slices.Concat(req.PromptIDs, res.GeneratedIDs)); err != nil {
 			return err
 		}
 	}

@@ -61,10 +61,11 @@ func samplingOf(c *cli.Context) error {
 
 // chooseSampling joins what the package recommends with the flags, which win
 // one by one. --greedy and --temperature 0 leave the recommendation out, and
-// so do --prompt-ids and --logits: they are for repeating a computation.
+// so do --prompt-ids, --logits, --save-state and --load-state: they are for
+// repeating a computation.
 func chooseSampling(c *cli.Context, rec runner.Recommendation) (sampling, error) {
 	greedy := c.Bool("greedy")
-	if greedy || c.IsSet("temperature") && c.Float64("temperature") == 0 || c.IsSet("prompt-ids") || c.IsSet("logits") {
+	if greedy || c.IsSet("temperature") && c.Float64("temperature") == 0 || repeats(c) {
 		rec = runner.Recommendation{}
 	}
 	s := sampling{cfg: rec.Config()}
@@ -111,6 +112,11 @@ func chooseSampling(c *cli.Context, rec runner.Recommendation) (sampling, error)
 	}
 	s.list(set, doSampleSource(c, rec, s.cfg, chance), seed)
 	return s, nil
+}
+
+// repeats reports flags that serve to repeat a computation.
+func repeats(c *cli.Context) bool {
+	return slices.ContainsFunc([]string{"prompt-ids", "logits", "save-state", "load-state"}, c.IsSet)
 }
 
 // doSampleSource tells who decided between chance and the best token.

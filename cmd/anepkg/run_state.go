@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/anepkg/anepkg/coreml"
+	"github.com/anepkg/anepkg/coreml/diag"
 	"github.com/anepkg/anepkg/coreml/tensor"
 	"github.com/anepkg/anepkg/runner"
 )
@@ -37,14 +38,40 @@ func objectDir(dir string, i, n int) string {
 	return filepath.Join(dir, strconv.Itoa(i))
 }
 
-// saveState writes the conversation to a folder; pending are generated ids
-// that were not fed yet.
-func saveState(dir string, r *runner.Runner, pending []int) error {
+// mayHoldState refuses a folder of something else.
+func mayHoldState(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && len(entries) == 0 {
+		return nil
+	}
+	if err != nil {
+		return usagef("--save-state %s: %v", dir, errors.Unwrap(err)).WithHint("name a new or empty folder")
+	}
+	if _, err := os.Stat(filepath.Join(dir, "state.json")); err != nil {
+		return usagef("--save-state %s: the folder holds other files", dir).WithHint("name a new or empty folder")
+	}
+	return nil
+}
+
+// unfed returns the last tokens of a conversation that were not fed: those
+// after the end of fed, which after a shift is no beginning of all.
+func unfed(all, fed []int) []int {
+	for n := len(all); n >= len(fed); n-- {
+		if slices.Equal(all[n-len(fed):n], fed) {
+			return all[n:]
+		}
+	}
+	return all[min(len(all), len(fed)):]
+}
+
+// saveState writes the conversation, of which all are the tokens, to a folder.
+func saveState(dir string, r *runner.Runner, all []int) error {
 	cp, err := r.Checkpoint()
 	if err != nil {
 		return err
 	}
 	snaps := cp.Snapshots()
+	pending := unfed(all, cp.IDs())
 	saved := savedState{Schema: savedSchema, IDs: cp.IDs(), Pending: pending, States: make([][]string, len(snaps))}
 	for i, snap := range snaps {
 		saved.States[i] = slices.Sorted(maps.Keys(snap))
@@ -79,7 +106,10 @@ func loadState(dir string, r *runner.Runner) ([]int, error) {
 	}
 	var saved savedState
 	if err := json.Unmarshal([]byte(data), &saved); err != nil || saved.Schema != savedSchema {
-		return nil, usagef("--load-state %s: state.json is not %s", dir, savedSchema)
+		return nil, usagef("--load-state %s: state.json is not %s", dir, savedSchema).WithHint(stateHint)
+	}
+	if saved.IDs == nil {
+		return nil, usagef("--load-state %s: state.json has no ids, the tokens that the states hold", dir).WithHint(stateHint)
 	}
 	snaps := make([]coreml.Snapshot, len(saved.States))
 	for i, names := range saved.States {
@@ -87,15 +117,34 @@ func loadState(dir string, r *runner.Runner) ([]int, error) {
 		for _, name := range names {
 			v, err := readNPY(stateFile(objectDir(dir, i, len(snaps)), name))
 			if err != nil {
-				return nil, err
+				return nil, hinted(err, stateHint)
+			}
+			if len(saved.IDs) == 0 && !allZero(v) {
+				return nil, usagef("--load-state %s: state.json names no tokens, and state %q is not empty", dir, name).WithHint(stateHint)
 			}
 			snaps[i][name] = v
 		}
 	}
 	if err := r.Rollback(runner.NewCheckpoint(snaps, saved.IDs)); err != nil {
-		return nil, err
+		return nil, hinted(err, stateHint)
 	}
 	return append(saved.IDs, saved.Pending...), nil
+}
+
+// stateHint is for states that cannot be loaded.
+const stateHint = "name a folder that --save-state wrote with the same package"
+
+// hinted gives an error that has none a hint.
+func hinted(err error, hint string) error {
+	var e *diag.Error
+	if errors.As(err, &e) && e.Hint == "" {
+		e.Hint = hint
+	}
+	return err
+}
+
+func allZero(t *tensor.Tensor) bool {
+	return !slices.ContainsFunc(t.Data, func(b byte) bool { return b != 0 })
 }
 
 // stateValues is what states --values tells of one state.

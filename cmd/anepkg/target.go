@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -73,6 +74,19 @@ func openTarget(ctx context.Context, arg string) (*target, error) {
 		return nil, notFound(arg)
 	}
 	return nil, diag.Errorf(diag.Pos{}, diag.IO, "%w", err)
+}
+
+// present refuses a local TARGET that is not there, before anything else is
+// asked of the user.
+func present(c *cli.Context) error {
+	arg, err := oneTarget(c)
+	if err != nil || isRemote(arg) {
+		return err
+	}
+	if _, err := os.Stat(arg); errors.Is(err, fs.ErrNotExist) {
+		return notFound(arg)
+	}
+	return nil
 }
 
 // isNotDir reports whether a parent of path is a file.
@@ -207,6 +221,9 @@ func (t *tool) withTarget(c *cli.Context, fn func(*target) error) error {
 		return err
 	}
 	err = fn(tg)
+	if e := diag.CodeOf(err); c.Command.Name != "validate" && slices.Contains([]diag.Code{diag.Malformed, diag.Mismatch, diag.TooLarge}, e) {
+		err = hinted(err, "\"anepkg validate\" tells what is wrong with the package")
+	}
 	if cerr := tg.Close(); err == nil && cerr != nil {
 		err = fmt.Errorf("closing %s: %w", arg, cerr)
 	}

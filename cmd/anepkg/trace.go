@@ -98,8 +98,12 @@ func (t *tool) trace(c *cli.Context, once func(coreml.Observer, coreml.Precision
 			return rec.Observe(ev)
 		}
 	}
-	if err := once(observe, ""); err != nil {
-		return err
+	failed := once(observe, "")
+	if failed != nil && (diag.CodeOf(failed) != diag.RunFailed || len(tr.Ops()) == 0) {
+		return failed
+	}
+	if failed != nil { // a NaN that reached the logits is what a trace is for
+		t.notef("the run ended early: %v\n", failed)
 	}
 	out := traceJSON{Ops: tr.Ops(), First: tr.First(), Against: string(against)}
 	for name, file := range files {
@@ -111,7 +115,7 @@ func (t *tool) trace(c *cli.Context, once func(coreml.Observer, coreml.Precision
 			return err
 		}
 	}
-	if against != "" {
+	if against != "" && failed == nil {
 		d := rec.Against(c.Float64("tolerance"))
 		if err := once(d.Observe, against); err != nil {
 			return err
@@ -126,7 +130,7 @@ func (t *tool) trace(c *cli.Context, once func(coreml.Observer, coreml.Precision
 	if out.First != nil || out.Parting != nil {
 		return errFindings
 	}
-	return nil
+	return failed
 }
 
 // tracePackage generates with a package.

@@ -115,7 +115,11 @@ func (s *session) bind(inputs map[string]*tensor.Tensor, state coreml.State) err
 }
 
 func (s *session) usage(format string, args ...any) error {
-	return diag.Errorf(diag.In(s.model.Path), diag.Usage, format, args...)
+	pos := diag.In(s.model.Path)
+	if s.model.Path == "." { // the model is what the user named
+		pos = diag.Pos{}
+	}
+	return diag.Errorf(pos, diag.Usage, format, args...)
 }
 
 func (s *session) checkInput(name string, typ mil.Type, t *tensor.Tensor) error {
@@ -342,6 +346,11 @@ func (s *session) observe(n *node) error {
 	}
 	ev := coreml.OpEvent{Function: s.fn.Name, Op: n.op.Type, File: pos.File, Line: pos.Line, Name: n.op.Name()}
 	ev.Operands = func() ([]*tensor.Tensor, error) { return s.operands(n) }
+	for _, id := range n.ins {
+		if s.value(id) != nil {
+			ev.Constant = append(ev.Constant, s.consts[id] != nil)
+		}
+	}
 	if len(n.outs) == 0 {
 		return s.opts.Observer(ev)
 	}

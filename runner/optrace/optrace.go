@@ -153,14 +153,16 @@ func (s *Stats) add(v *tensor.Tensor) (nan, inf int) {
 
 // blame looks whether the op made the trouble or only passed it on.
 func (t *Tracer) blame(ev coreml.OpEvent, d tensor.DType, nan, inf bool) error {
-	had := false
+	had := ev.Op == "read_state" // another op, or the caller, put it there
 	if ev.Operands != nil {
 		ops, err := ev.Operands()
 		if err != nil {
 			return nil //nolint:nilerr // operands that cannot be seen are not blamed
 		}
-		for _, o := range ops {
-			if !o.DType.IsFloat() {
+		for k, o := range ops {
+			// A NaN in the weights is found where it enters; an infinity there
+			// is a mask.
+			if !o.DType.IsFloat() || nan && k < len(ev.Constant) && ev.Constant[k] {
 				continue
 			}
 			for i := range o.Len() {

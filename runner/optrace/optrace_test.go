@@ -46,6 +46,17 @@ func TestFirst(t *testing.T) {
 		{"infinity passed on", event(t, "a", tensor.FP16, []float32{-inf}, []float32{-inf}), ""},
 		{"nan passed on", event(t, "a", tensor.FP16, []float32{nan}, []float32{nan}), ""},
 	}
+	weights := event(t, "a", tensor.FP16, []float32{nan}, []float32{nan}, []float32{1})
+	weights.Constant = []bool{true, false}
+	mask := event(t, "a", tensor.FP16, []float32{-inf}, []float32{-inf}, []float32{1})
+	mask.Constant = []bool{true, false}
+	state := event(t, "a", tensor.FP16, []float32{nan})
+	state.Op = "read_state"
+	tests = append(tests, []struct {
+		name string
+		ev   coreml.OpEvent
+		want optrace.Kind
+	}{{"nan in the weights", weights, optrace.NaN}, {"infinity in a mask", mask, ""}, {"nan out of a state", state, ""}}...)
 	for _, tc := range tests {
 		t.Run(tc.name, func(t *testing.T) {
 			tr := optrace.New()
