@@ -149,10 +149,7 @@ func (l *loader) load(ctx context.Context, pt *manifest.Part, m *coreml.Model, f
 		return nil, interrupted(err)
 	}
 	l.progress(pt.Path, fn)
-	sess, err := l.backend.Load(ctx, m, fn, coreml.LoadOptions{
-		ComputeUnits: l.opts.ComputeUnits, Precision: l.opts.Precision, Threads: l.opts.Threads,
-		Logger: l.opts.Logger, Observer: l.opts.Observer, Profile: l.opts.Profile,
-	})
+	sess, err := l.backend.Load(ctx, m, fn, l.opts.load())
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil, interrupted(err)

@@ -10,7 +10,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/anepkg/anepkg/coreml"
-	"github.com/anepkg/anepkg/coreml/backends"
 	"github.com/anepkg/anepkg/manifest"
 	"github.com/anepkg/anepkg/runner"
 	"github.com/anepkg/anepkg/runner/sample"
@@ -62,6 +61,16 @@ func engineFlags() []cli.Flag {
 
 // engine reads the engine's flags.
 func (t *tool) engine(c *cli.Context) (coreml.Backend, runner.Options, error) {
+	opts, err := t.engineOptions(c)
+	if err != nil {
+		return nil, opts, err
+	}
+	b, err := t.backend(c.String("backend"))
+	return b, opts, err
+}
+
+// engineOptions reads the engine's flags other than --backend.
+func (t *tool) engineOptions(c *cli.Context) (runner.Options, error) {
 	opts := runner.Options{
 		Precision:    coreml.Precision(c.String("precision")),
 		ComputeUnits: c.String("compute-units"),
@@ -69,16 +78,15 @@ func (t *tool) engine(c *cli.Context) (coreml.Backend, runner.Options, error) {
 		Prefill:      runner.PrefillMode(c.String("prefill")),
 		Logger:       t.logger(),
 	}
-	for _, name := range []string{"backend", "compute-units", "precision", "prefill"} {
+	for _, name := range []string{"compute-units", "precision", "prefill"} {
 		if v := c.String(name); c.IsSet(name) && !contains(flagWords[name], v) {
-			return nil, opts, usagef("--%s %s: want %s", name, v, orList(flagWords[name])).WithHint("%s", didYouMean(v, flagWords[name], ""))
+			return opts, usagef("--%s %s: want %s", name, v, orList(flagWords[name])).WithHint("%s", didYouMean(v, flagWords[name], ""))
 		}
 	}
 	if opts.Threads < 0 {
-		return nil, opts, usagef("--threads %d: want 0 or more", opts.Threads)
+		return opts, usagef("--threads %d: want 0 or more", opts.Threads)
 	}
-	b, err := backends.New(c.String("backend"))
-	return b, opts, err
+	return opts, nil
 }
 
 // runJSON is the result of run with what was chosen for it.

@@ -29,6 +29,9 @@ var (
 	classModel         = useClass("MLModel")
 )
 
+// Linked reports whether this build has the bridge.
+const Linked = true
+
 // Backend is Core ML.
 type Backend struct {
 	opts  Options

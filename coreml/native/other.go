@@ -10,24 +10,25 @@ import (
 	"github.com/anepkg/anepkg/coreml/diag"
 )
 
+// Linked reports whether this build has the bridge.
+const Linked = false
+
 // Backend does not exist on this system.
 type Backend struct{ coreml.Backend }
 
 // Host fails: there is no macOS here.
-func Host() (Version, string, error) { return Version{}, "", unavailable() }
+func Host() (Version, string, error) { return Version{}, "", errUnavailable }
 
 // New fails: Core ML needs macOS.
-func New(Options) (*Backend, error) { return nil, unavailable() }
+func New(Options) (*Backend, error) { return nil, errUnavailable }
 
 // Check fails: Core ML needs macOS.
-func (*Backend) Check(*coreml.Model) error { return unavailable() }
+func (*Backend) Check(*coreml.Model) error { return errUnavailable }
 
 // ComputePlan fails: Core ML needs macOS.
 func (*Backend) ComputePlan(context.Context, *coreml.Model, string, string) (*coreml.ComputePlan, error) {
-	return nil, unavailable()
+	return nil, errUnavailable
 }
 
-func unavailable() error {
-	return diag.Errorf(diag.Pos{}, diag.Unsupported, "Core ML needs macOS; this is %s", runtime.GOOS).
-		WithHint("use the CPU engine: --backend cpu")
-}
+var errUnavailable error = diag.Errorf(diag.Pos{}, diag.Unsupported, "Core ML needs macOS; this is %s", runtime.GOOS).
+	WithHint("use the CPU engine: --backend cpu")
