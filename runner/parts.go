@@ -265,7 +265,7 @@ func difference(got, want *tensor.Tensor) (cos, diff float64, exact bool) {
 		diff = math.MaxFloat64
 	}
 	switch {
-	case aa == 0 && bb == 0:
+	case diff == 0 && !math.IsNaN(ab) || aa == 0 && bb == 0:
 		cos = 1
 	case aa == 0 || bb == 0:
 		cos = 0

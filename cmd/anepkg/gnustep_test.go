@@ -102,7 +102,7 @@ func equalInts(a, b []int) bool {
 	return errA == nil && errB == nil && bytes.Equal(x, y)
 }
 
-func TestAutoFallsBack(t *testing.T) {
+func TestCoreMLAuto(t *testing.T) {
 	startFake(t)
 	dir := filepath.Join(t.TempDir(), "demo")
 	command(t, 0, "demo", "--extract", dir)
