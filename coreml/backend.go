@@ -76,6 +76,11 @@ type LoadOptions struct {
 	Logger       *slog.Logger // nil = discard
 	Observer     Observer     // CPU only; nil = none. Called after each op, in program order
 	Profile      *Profile     // CPU only; nil = none. Time per op type is added to it
+	// ReuseOutputs lets every Predict overwrite and return the tensors that
+	// the one before returned, so that a step allocates nothing. Such a
+	// tensor may be an input of the next Predict: inputs are read before
+	// anything is overwritten. A backend may ignore the option.
+	ReuseOutputs bool
 	// WithoutWeights takes zeros for everything in weight files, which need
 	// not be there: to see that a program can be loaded, not to run it. CPU
 	// only.
@@ -107,7 +112,7 @@ type Session interface {
 	// Predict runs the function once. Inputs are checked (name, element
 	// type, shape) before anything runs. State may be nil when the function
 	// has none; it is updated in place. The returned tensors are the
-	// caller's. A missing or extra input is an error of class diag.Usage.
+	// caller's; with LoadOptions.ReuseOutputs only until the next call. A missing or extra input is an error of class diag.Usage.
 	Predict(ctx context.Context, inputs map[string]*tensor.Tensor, state State) (map[string]*tensor.Tensor, error)
 	Close() error
 }

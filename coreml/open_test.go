@@ -507,3 +507,24 @@ func exercise(fsys fs.FS, name string) error {
 	}
 	return errors.Join(append(errs, m.Close())...)
 }
+
+// TestProgramFileLimit: a program file beyond the limit is refused unread.
+func TestProgramFileLimit(t *testing.T) {
+	for _, name := range []string{"m.mlmodelc/model.mil", "m.mlmodel"} {
+		dir := t.TempDir()
+		file := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte("program(1.0)\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Truncate(file, 256<<20+1); err != nil {
+			t.Skip(err)
+		}
+		model, _, _ := strings.Cut(name, "/")
+		if _, err := coreml.Open(t.Context(), os.DirFS(dir), model); diag.CodeOf(err) != diag.TooLarge {
+			t.Errorf("%s: got %v (%s), want class %s", name, err, diag.CodeOf(err), diag.TooLarge)
+		}
+	}
+}

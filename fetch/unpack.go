@@ -18,7 +18,28 @@ import (
 const (
 	maxZipEntries = 50_000
 	maxZipBytes   = 64 << 30 // all files, unpacked
+	zipFreely     = 1 << 30  // all files, unpacked, that any archive may have
+	maxZipRatio   = 100      // unpacked to packed bytes beyond that; weights hardly shrink
 )
+
+// Complete makes a finished download usable: it unpacks zipped models and
+// verifies the bundles.
+//
+// Errors: those of UnpackZips and CheckBundles.
+func (c *Client) Complete(ctx context.Context, plan *Plan, res *Result) error {
+	if _, err := c.UnpackZips(ctx, plan, res); err != nil {
+		return err
+	}
+	return c.CheckBundles(ctx, plan)
+}
+
+// root is the folder that the paths of a plan are below.
+func (c *Client) root(plan *Plan) string {
+	if plan.Dir != "" {
+		return plan.Dir
+	}
+	return c.cacheOf(plan.Repo.Ref).snapshot(plan.Repo.Commit)
+}
 
 // UnpackZips unpacks the zipped models (*.mlmodelc.zip, *.mlpackage.zip) of a
 // finished download, each beside its archive, and returns the folders. A
@@ -27,10 +48,7 @@ const (
 //
 // Errors: those of Unpack.
 func (c *Client) UnpackZips(ctx context.Context, plan *Plan, res *Result) ([]string, error) {
-	root := plan.Dir
-	if root == "" {
-		root = c.cacheOf(plan.Repo.Ref).snapshot(plan.Repo.Commit)
-	}
+	root := c.root(plan)
 	var out []string
 	for _, f := range res.Files {
 		if _, form := containerOf(f.Path); form != "zip" {
@@ -164,6 +182,9 @@ func (u *unpacker) list(entries []*zip.File) error {
 	// anything: together they claim more than the archive holds.
 	if info, err := os.Stat(u.archive); err != nil || packed > uint64(info.Size()) {
 		return u.bad(diag.Malformed, "its entries claim %d packed bytes, more than the archive has", packed)
+	}
+	if u.bytes > zipFreely && uint64(u.bytes)/maxZipRatio > packed {
+		return u.bad(diag.TooLarge, "%d packed bytes unpack to %d, more than %d times as many", packed, u.bytes, maxZipRatio)
 	}
 	u.stripTop()
 	if err := checkPaths(u.names); err != nil {

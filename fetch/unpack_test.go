@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -107,6 +108,14 @@ func onlyEntries(t *testing.T, dir string, want ...string) {
 	}
 }
 
+// zeros never ends.
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) {
+	clear(p)
+	return len(p), nil
+}
+
 func TestUnpackRefuses(t *testing.T) {
 	good := zipOf(t, zipItem{name: "model.mil", data: blob(5000, 1)})
 	broken := bytes.Clone(good)
@@ -118,12 +127,23 @@ func TestUnpackRefuses(t *testing.T) {
 	binary.LittleEndian.PutUint32(lying[bytes.Index(lying, []byte("PK\x01\x02"))+24:], 10)
 	huge := bytes.Clone(good)
 	binary.LittleEndian.PutUint32(huge[bytes.Index(huge, []byte("PK\x01\x02"))+20:], 0xfffffff0)
+	var bomb bytes.Buffer
+	w := zip.NewWriter(&bomb)
+	if f, err := w.Create("weight.bin"); err != nil {
+		t.Fatal(err)
+	} else if _, err := io.CopyN(f, zeros{}, 5<<28); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
 	tests := []struct {
 		name string
 		zip  []byte
 		code diag.Code
 		msg  string
 	}{
+		{"1.25 GiB of zeros", bomb.Bytes(), diag.TooLarge, "times as many"},
 		{"leaves its folder", zipOf(t, zipItem{name: "../evil"}), diag.Malformed, "leaves its folder"},
 		{"leaves it inside", zipOf(t, zipItem{name: "a/../../evil"}), diag.Malformed, "leaves its folder"},
 		{"absolute", zipOf(t, zipItem{name: "/evil"}), diag.Malformed, "absolute"},

@@ -25,7 +25,7 @@ func BenchmarkWeights(b *testing.B) {
 	le.PutUint64(bin[72:], 2*rows*cols)
 	le.PutUint64(bin[80:], 128)
 	for i := 128; i < len(bin); i += 2 {
-		le.PutUint16(bin[i:], uint16(0x2c00+i*2654435761>>9&0xfff))
+		le.PutUint16(bin[i:], uint16(0x2c00+uint32(i)*2654435761>>9&0xfff))
 	}
 	program := fmt.Sprintf(`program(1.3)
 {

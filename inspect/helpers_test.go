@@ -29,6 +29,9 @@ func packages(t testing.TB) []string {
 
 func open(t testing.TB, fsys fs.FS, name string) *manifest.Package {
 	t.Helper()
+	if m, ok := fsys.(fstest.MapFS); ok {
+		fsys = guarded{m}
+	}
 	p, err := manifest.Open(context.Background(), fsys, name)
 	if err != nil {
 		t.Fatalf("open %s: %v", name, err)
@@ -66,4 +69,21 @@ func load(t testing.TB, dir string) fstest.MapFS {
 // shortName is the last two elements of a package's folder.
 func shortName(dir string) string {
 	return filepath.Base(filepath.Dir(dir)) + "/" + filepath.Base(dir)
+}
+
+// guarded refuses to open files whose mode lets nobody read them.
+type guarded struct{ fstest.MapFS }
+
+func (g guarded) Open(name string) (fs.File, error) {
+	if f := g.MapFS[name]; f != nil && f.Mode.Perm() != 0 && f.Mode.Perm()&0o444 == 0 {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrPermission}
+	}
+	return g.MapFS.Open(name)
+}
+
+func (g guarded) ReadFile(name string) ([]byte, error) {
+	if _, err := g.Open(name); err != nil {
+		return nil, err
+	}
+	return g.MapFS.ReadFile(name)
 }

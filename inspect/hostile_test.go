@@ -20,7 +20,7 @@ func TestHostile(t *testing.T) {
 	if testing.Short() {
 		rounds = 10
 	}
-	for _, name := range []string{"tiny/seed-qwen3-lut6/compiled", "tiny/seed-qwen3_5-2chunks-fp16/package", "tiny/anemll-gemma3-rotate/compiled", "tiny/cml-gemma4-stateful/package", "tiny/cml-qwen35-mlkv/compiled", "anemll-qwen3-1.7b-ctx2048-lfs-pointers"} {
+	for _, name := range []string{"tiny/seed-qwen3-lut6/compiled", "tiny/seed-qwen3_5-2chunks-fp16/package", "tiny/anemll-gemma3-rotate/compiled", "tiny/cml-gemma4-stateful/package", "tiny/cml-qwen35-mlkv/compiled", "tiny/cml-gemma4-swa-chunks/compiled", "anemll-qwen3-1.7b-ctx2048-lfs-pointers"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			rounds := rounds

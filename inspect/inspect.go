@@ -11,8 +11,9 @@
 // runtimes read), rule.go (Rule, Pass, Finding), validate.go (running rules),
 // suppress.go and targets.go (its options), catalogue.go (the list of rules),
 // rules_<family>_<topic>.go (the rules; rules_cml*.go has those of
-// CoreML-LLM, rules_ane.go those of the Neural Engine), excerpt.go and
-// text_<report>.go (text output). Below it, verify checks a program op by op
+// CoreML-LLM, rules_ane*.go those of the Neural Engine), examples.go and
+// examples.txtar (a failing example of each rule, made by a test), excerpt.go
+// and text_<report>.go (text output). Below it, verify checks a program op by op
 // and dense expands one constant.
 package inspect
 

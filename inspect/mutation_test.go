@@ -3,6 +3,7 @@ package inspect_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -114,7 +115,7 @@ func replaceIn(suffix string, pattern, repl string) func(*mutant) bool {
 	}
 }
 
-func lfs(size int) []byte {
+func lfs[N int | int64](size N) []byte {
 	return fmt.Appendf(nil, "version https://git-lfs.github.com/spec/v1\noid sha256:%064d\nsize %d\n", 7, size)
 }
 
@@ -327,6 +328,15 @@ var mutations = []mutation{
 		m.rename(chunks[1].Path, strings.Replace(chunks[1].Path, "02of02", "03of03", 1))
 		return true
 	}},
+	{"cache input of another length", []string{"MIL025"}, replaceIn("model.mil", `(\[\d+, \d+, \d+)(, \d+\]> (?:K|V)_(?:full|sliding)_in)`, "${1}0$2")},
+	{"cache state of another length", []string{"MIL025", "MIL004", "MIL002"}, replaceIn("model.mil", `(state<tensor<fp16, \[\d+, \d+, \d+)(, \d+\]>> \w*kv_cache)`, "${1}0$2")},
+	{"key of model_config.json is gone", []string{"CFG030"}, func(m *mutant) bool {
+		l := m.pkg.Layout
+		return (l == manifest.KVIO || l == manifest.StatefulChunks) && m.config(`"vocab_size": \d+,`, func(string) string { return "" })
+	}},
+	{"metadata.json of another state", []string{"MIL007"}, replaceIn("metadata.json", `(?s)("stateSchema" : \[.*?"shape" : "\[)(\d)`, "${1}9$2")},
+	{"opset too old", []string{"MIL014"}, replaceIn("model.mil", `<ios18>`, "<ios15>")},
+	{"softmax over an axis that is not there", []string{"MIL015"}, replaceIn("model.mil", `softmax\(axis = \w+`, "softmax(axis = int32(7)")},
 	{"tokenizer.json is gone", []string{"TOK001"}, func(m *mutant) bool {
 		delete(m.MapFS, m.pkg.Tokenizer.File)
 		return m.pkg.Layout != manifest.MLKV // its runtime fetches the tokenizer
@@ -425,7 +435,7 @@ func TestMutations(t *testing.T) {
 					if !m.mutate(spoiled) {
 						continue
 					}
-					hit := judgeMutant(t, m, spoiled, (i+k)%5 == 0)
+					hit := judgeMutant(t, m, files, spoiled, (i+k)%5 == 0)
 					mu.Lock()
 					applied[m.name]++
 					if hit {
@@ -453,7 +463,7 @@ func TestMutations(t *testing.T) {
 
 // judgeMutant reports whether the mutation gives one of the errors that it
 // should.
-func judgeMutant(t *testing.T, m mutation, spoiled *mutant, all bool) bool {
+func judgeMutant(t *testing.T, m mutation, before fstest.MapFS, spoiled *mutant, all bool) bool {
 	opts := inspect.Options{Only: m.want}
 	if all {
 		opts.Only = nil
@@ -478,6 +488,69 @@ func judgeMutant(t *testing.T, m mutation, spoiled *mutant, all bool) bool {
 	hit := slices.ContainsFunc(m.want, func(id string) bool { return slices.Contains(ids, id) })
 	if !hit {
 		t.Errorf("%s: got errors %v, want one of %v", m.name, ids, m.want)
+		return false
 	}
-	return hit
+	if err := placed(m, r, before, spoiled.MapFS); err != nil {
+		t.Errorf("%s: %v", m.name, err)
+		return false
+	}
+	return true
+}
+
+// placed demands that one of the errors that a mutation should give names a
+// file that it changed, and in a description file the line.
+func placed(m mutation, r *inspect.ValidateReport, before, after fstest.MapFS) error {
+	changed := map[string]bool{}
+	for name := range before {
+		if a := after[name]; a == nil || !bytes.Equal(a.Data, before[name].Data) {
+			changed[name] = true
+		}
+	}
+	for name := range after {
+		if before[name] == nil {
+			changed[name] = true
+		}
+	}
+	var places []string
+	for _, f := range r.Findings {
+		if f.Severity != inspect.Error || !slices.Contains(m.want, f.ID) {
+			continue
+		}
+		for _, w := range f.Where {
+			places = append(places, f.ID+" at "+w.String())
+			for name := range changed {
+				folder := strings.TrimSuffix(w.File, ".mlmodelc") // claimed in either form
+				if w.File != name && !strings.HasPrefix(name, w.File+"/") && !strings.HasPrefix(name, folder+".mlpackage/") {
+					continue
+				}
+				if len(changed) > 3 || f.Got == "absent" || rightLine(w, before[name], after[name]) == nil { // whole models were moved; what is absent has no line
+					return nil
+				}
+			}
+		}
+	}
+	return fmt.Errorf("no error at a changed place: changed are %v, errors are %v", slices.Sorted(maps.Keys(changed)), places)
+}
+
+// rightLine: a place in YAML, JSON or MIL has a line, which is one of the
+// changed ones or lies below them: a syntax error may show later.
+func rightLine(w inspect.Where, before, after *fstest.MapFile) error {
+	if before == nil || after == nil || !strings.HasSuffix(w.File, ".yaml") && !strings.HasSuffix(w.File, "model_config.json") && !strings.HasSuffix(w.File, ".mil") {
+		return nil
+	}
+	if w.Line == nil {
+		if bytes.Count(after.Data, []byte("\n")) < 3 {
+			return nil // a web page or another stub
+		}
+		return errors.New("no line")
+	}
+	x, y := bytes.Split(before.Data, []byte("\n")), bytes.Split(after.Data, []byte("\n"))
+	first := 0
+	for first < min(len(x), len(y)) && bytes.Equal(x[first], y[first]) {
+		first++
+	}
+	if *w.Line < first+1-1 {
+		return fmt.Errorf("line %d, the change is at %d", *w.Line, first+1)
+	}
+	return nil
 }

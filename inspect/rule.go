@@ -39,11 +39,18 @@ type Rule struct {
 	Severity Severity // of its findings, unless a finding says otherwise
 	Needs    Needs
 	For      []manifest.Kind // nil = every kind
+	Targets  []string        // asked for one of them, some of the findings are errors
 	Check    func(*Pass)
 }
 
 // Family returns the letters of the id.
 func (r *Rule) Family() string { return strings.TrimRight(r.ID, "0123456789") }
+
+// Fix returns the action that Doc ends with.
+func (r *Rule) Fix() string {
+	_, fix, _ := strings.Cut(r.Doc, "\nFix: ")
+	return strings.TrimSuffix(fix, ".")
+}
 
 // Where is a place in a file of the package. Line and Column count from 1,
 // Column in bytes; Offset is for binary files. What is not known is null.
@@ -74,8 +81,9 @@ type Finding struct {
 	Got      any      `json:"got"`
 	Want     any      `json:"want"`
 	Hint     string   `json:"hint"`
-
-	targets []string // a target in this list makes the finding an error
+	// Targets are where it fails or gives wrong output (see Targets()):
+	// asked for one of them, the finding is an error.
+	Targets []string `json:"targets,omitempty"`
 }
 
 // Pass is one run of one rule over one package.
@@ -83,7 +91,7 @@ type Pass struct {
 	*view
 	Rule *Rule
 
-	targets []string
+	target  TargetInfo
 	out     []*Finding
 	skipped string
 }
@@ -141,7 +149,7 @@ func (f *Finding) As(s Severity) *Finding {
 
 // On names the targets on which the finding is an error.
 func (f *Finding) On(targets ...string) *Finding {
-	f.targets = append(f.targets, targets...)
+	f.Targets = append(f.Targets, targets...)
 	return f
 }
 

@@ -128,7 +128,7 @@ func checkActivationQuant(p *Pass) {
 		return "", op.Type == "quantize" || op.Type == "dequantize"
 	}) {
 		p.Report(s.pos(), "%s quantizes activations at run time (%s, function %s): the Neural Engine's compiler fails on iPhones", s.pt.label(), plural(s.count, "op"), s.fn).
-			On("ane", "ios17", "ios18", "ios26").Compare(s.op.Type, "weights quantized only").Fix("convert without activation quantization")
+			On(iPhones...).Compare(s.op.Type, "weights quantized only").Fix("convert without activation quantization")
 	}
 }
 
@@ -152,15 +152,23 @@ func checkMixedCompression(p *Pass) {
 				return "", false
 			}
 			if t.DType.IsInt() {
-				return "a palette of integers", true
+				return "a palette of integers", !ix.scaled(op)
 			}
 			return "tables along two axes", longAxes(t.Shape[:len(t.Shape)-2]) > 1
 		}
 		return "", false
 	}) {
-		p.Report(s.pos(), "%s of %s are stored as %s: such models fail to load (error -14), or leave the Neural Engine", plural(s.count, "weight"), s.pt.label(), s.note).On("ane").
+		p.Report(s.pos(), "%s of %s %s stored as %s: such models fail to load (error -14), or leave the Neural Engine", plural(s.count, "weight"), s.pt.label(), isAre(s.count), s.note).On("ane").
 			Compare(s.note, "palettes grouped along one axis").Fix("palettize with groups along the output channels only")
 	}
+}
+
+// scaled reports whether the result of a compression op is the data of
+// constexpr_blockwise_shift_scale.
+func (p *program) scaled(op *mil.Op) bool {
+	return slices.ContainsFunc(p.ops, func(user *mil.Op) bool {
+		return user.Type == "constexpr_blockwise_shift_scale" && len(op.Outputs) > 0 && ref(user, "data") == op.Outputs[0].Name
+	})
 }
 
 // checkSparsePalette: sparse palettes cost room and precision.
@@ -168,7 +176,7 @@ func checkSparsePalette(p *Pass) {
 	for _, s := range p.sites(func(_ *partView, _ *program, op *mil.Op) (string, bool) {
 		return "", op.Type == "constexpr_lut_to_sparse" || op.Type == "constexpr_sparse_blockwise_shift_scale"
 	}) {
-		p.Report(s.pos(), "%s of %s are sparse and quantized at once: measured twice the size of the palette alone, cosine 0.45", plural(s.count, "weight"), s.pt.label()).Compare(s.op.Type, "one compression")
+		p.Report(s.pos(), "%s of %s %s sparse and quantized at once: measured twice the size of the palette alone, cosine 0.45", plural(s.count, "weight"), s.pt.label(), isAre(s.count)).Compare(s.op.Type, "one compression")
 	}
 }
 
@@ -186,7 +194,7 @@ func checkNarrowPalette(p *Pass) {
 			}
 		}
 		if n > 0 {
-			p.Report(pt.position(first.Op.Pos), "%s of %s have %d-bit palettes: post-training palettes of 3 bits and fewer are reported to give unusable text", plural(n, "weight"), pt.label(), bits).Compare(bits, "4 or 6").
+			p.Report(pt.position(first.Op.Pos), "%d-bit palettes in %s of %s: post-training palettes of 3 bits and fewer are reported to give unusable text", bits, plural(n, "weight"), pt.label()).Compare(bits, "4 or 6").
 				Fix("compare the package with its source (anepkg compare), or use 4 or 6 bits")
 		}
 	}
@@ -205,7 +213,7 @@ func checkGroupSpeed(p *Pass) {
 			}
 		}
 		if n > 0 {
-			p.Report(pt.position(first.Op.Pos), "%s of %s have a table for each output channel: most accurate, and half as fast in decoding as groups of 8 (41 against 92 tokens/s measured)", plural(n, "weight"), pt.label()).Compare(1, 8)
+			p.Report(pt.position(first.Op.Pos), "a table for each output channel in %s of %s: most accurate, and half as fast in decoding as groups of 8 (41 against 92 tokens/s measured)", plural(n, "weight"), pt.label()).Compare(1, 8)
 		}
 	}
 }
@@ -235,12 +243,25 @@ func checkTableMemory(p *Pass) {
 func checkSmallEpsilon(p *Pass) {
 	const normal = 0x1p-14
 	for _, s := range p.sites(func(_ *partView, ix *program, op *mil.Op) (string, bool) {
-		if op.Type != "rsqrt" && op.Type != "real_div" && op.Type != "inverse" && op.Type != "log" {
+		if op.Type != "rsqrt" && op.Type != "sqrt" && op.Type != "real_div" && op.Type != "inverse" && op.Type != "log" {
 			return "", false
 		}
-		v := ix.operand(op, "epsilon")
-		f, ok := v.Float()
-		return fmt.Sprintf("%g", f), ok && v.Type.DType == tensor.FP16 && f < normal && f > 0
+		vanishes := func(v *mil.Value) (string, bool) {
+			f, ok := v.Float()
+			return fmt.Sprintf("%.3g", f), ok && v.Type.DType == tensor.FP16 && f < normal && f > 0
+		}
+		if note, ok := vanishes(ix.operand(op, "epsilon")); ok {
+			return note, true
+		}
+		// rsqrt(mean(x^2) + epsilon), the plain form of RMSNorm
+		if sum := ix.defs[ref(op, "x")]; sum != nil && sum.Type == "add" {
+			for _, side := range []string{"x", "y"} {
+				if note, ok := vanishes(ix.operand(sum, side)); ok {
+					return note, true
+				}
+			}
+		}
+		return "", false
 	}) {
 		p.Report(s.pos(), "function %s of %s: the epsilon %s of %s is an fp16 subnormal, which the Neural Engine takes for zero", s.fn, s.pt.label(), s.note, s.op.Type).On("ane").
 			Compare(s.note, "at least 6.1e-05").Fix("use layer_norm over [x, -x], or a larger epsilon")
@@ -256,7 +277,7 @@ func checkGelu(p *Pass) {
 		mode, ok := ix.operand(op, "mode").Str()
 		return mode, !ok || mode == "EXACT"
 	}) {
-		p.Report(s.pos(), "%s of %s use the exact gelu; the tanh form is the one reported to run on the Neural Engine (second-hand)", plural(s.count, "op"), s.pt.label()).Compare("EXACT", "TANH_APPROXIMATION")
+		p.Report(s.pos(), "exact gelu in %s of %s; the tanh form is the one reported to run on the Neural Engine (second-hand)", plural(s.count, "op"), s.pt.label()).Compare("EXACT", "TANH_APPROXIMATION")
 	}
 }
 
@@ -268,7 +289,7 @@ func checkSingleTypes(p *Pass) {
 		}
 		return op.Type, op.Outputs[0].Type.DType == tensor.FP32
 	}) {
-		p.Report(s.pos(), "%s of %s compute in fp32 and run on the CPU (first: %s in function %s)", plural(s.count, "op"), s.pt.label(), s.note, s.fn).On("ane").Compare("fp32", "fp16").
+		p.Report(s.pos(), "%s of %s compute in fp32 and run on the CPU (first: %s in function %s)", plural(s.count, "op"), s.pt.label(), s.note, s.fn).Compare("fp32", "fp16").
 			Fix("convert with compute_precision FLOAT16")
 	}
 }

@@ -1,11 +1,13 @@
 package inspect
 
 import (
+	"path"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/anepkg/anepkg/coreml/tensor"
+	"github.com/anepkg/anepkg/coreml/diag"
 	"github.com/anepkg/anepkg/manifest"
 )
 
@@ -137,179 +139,6 @@ func checkEmbeddingRows(p *Pass) {
 	}
 }
 
-// checkClaimedStates compares meta.yaml's states with the programs.
-func checkClaimedStates(p *Pass) {
-	list := p.pkg.Params.Get("states")
-	if list == nil {
-		p.Skip("states is not claimed")
-		return
-	}
-	if len(p.unreadable(manifest.Chunk)) > 0 && len(p.of(manifest.Chunk)) == 0 {
-		p.Skip("no chunk is readable")
-		return
-	}
-	layers := p.layers()
-	have := p.states(layers)
-	claimed := map[string]bool{}
-	for i := range list.Elems {
-		e := &list.Elems[i]
-		name, _ := e.Member("name").Str()
-		claimed[name] = true
-		var s *StateInfo
-		for k := range have.States {
-			if have.States[k].Name == name {
-				s = &have.States[k]
-			}
-		}
-		if s == nil {
-			p.Report(e.Pos, "state %q is claimed; no program declares it", name).Compare(name, stateNames(have)).Fix("write the states that the programs declare")
-			continue
-		}
-		if dims, ok := e.Member("shape").Ints(); !ok || !slices.Equal(dims, s.Shape) {
-			p.Report(e.Member("shape").At(e.Pos), "state %s has shape %s here, %s in the programs", name, tensor.ShapeString(dims), tensor.ShapeString(s.Shape)).
-				Compare(dims, s.Shape).Fix("write the shape of the programs")
-		}
-		if d, ok := e.Member("dtype").Str(); ok && d != s.DType {
-			if t, known := tensor.ParseDType(d); !known || t.Long() != s.DType {
-				p.Report(e.Member("dtype").Pos, "state %s has dtype %s here, %s in the programs", name, d, s.DType).Compare(d, s.DType)
-			}
-		}
-		if ls, ok := e.Member("layers").Ints(); ok && len(s.Layers) > 0 && !slices.Equal(ls, s.Layers) && p.complete(layers) {
-			p.Report(e.Member("layers").Pos, "state %s belongs to layers %s here; in the programs layers %s write it", name, intRanges(ls), intRanges(s.Layers)).
-				Compare(ls, s.Layers)
-		}
-	}
-	for i := range have.States {
-		if s := &have.States[i]; !claimed[s.Name] {
-			p.Report(list.KeyPos, "the programs declare state %s, which is not listed", s.Name).Compare("absent", s.Name).Fix("add it to states")
-		}
-	}
-}
-
-func stateNames(r *StatesReport) []string {
-	var out []string
-	for i := range r.States {
-		out = append(out, r.States[i].Name)
-	}
-	return out
-}
-
-// complete reports whether every chunk's layers are known.
-func (p *Pass) complete(r *LayersReport) bool {
-	for _, c := range r.Chunks {
-		if c.First < 0 {
-			return false
-		}
-	}
-	return len(r.Chunks) > 0
-}
-
-// checkRecurrent compares the recurrent flags with the states.
-func checkRecurrent(p *Pass) {
-	chunks := p.of(manifest.Chunk)
-	if len(chunks) == 0 {
-		p.Skip("no chunk is readable")
-		return
-	}
-	name := ""
-	for _, c := range chunks {
-		for _, f := range c.model.Functions {
-			for _, s := range f.States {
-				if manifest.IsRecurrentState(s.Name) {
-					name = s.Name
-				}
-			}
-		}
-	}
-	claimed, _ := p.pkg.Params.Bool("recurrent_state")
-	if claimed != (name != "") {
-		p.Report(p.posOf("recurrent_state"), "recurrent_state is %t, the programs have %s", claimed, orNone(name, "recurrent state")).
-			Compare(claimed, name != "").Fix("write recurrent_state: %t; a runtime that feeds a token twice corrupts such a state", name != "")
-	}
-	full, _ := p.pkg.Params.Bool("prefill_full_batches_only")
-	if name != "" && !full {
-		p.Report(p.posOf("prefill_full_batches_only"), "prefill_full_batches_only is not true, and state %s absorbs padding tokens", name).
-			Compare(false, true).Fix("write prefill_full_batches_only: true")
-	}
-	if last, _ := p.pkg.Params.Bool("prefill_last_token_output"); name != "" && !last {
-		p.Report(p.posOf("prefill_last_token_output"), "prefill_last_token_output is not true: a prompt that ends on a batch boundary then has no logits, since no token may be fed twice").
-			Compare(false, true)
-	}
-}
-
-func orNone(name, what string) string {
-	if name == "" {
-		return "no " + what
-	}
-	return "state " + name
-}
-
-// checkLocalCache checks the length of a block-shifting window.
-func checkLocalCache(p *Pass) {
-	var length number
-	for _, c := range p.of(manifest.Chunk) {
-		for _, f := range c.model.Functions {
-			for _, s := range f.States {
-				if stateRole(s.Name) == roleLocal && len(s.Shape) == 4 {
-					length = fact(c, f, s.Name, s.Shape[2])
-				}
-			}
-		}
-	}
-	if length.n == 0 {
-		p.Skip("no readable program has a local cache")
-		return
-	}
-	claimed, ok := p.pkg.Params.Int("local_cache_length")
-	if ok && claimed != length.n {
-		p.Report(p.posOf("local_cache_length"), "local_cache_length is %d, the local cache holds %d positions", claimed, length.n).Compare(claimed, length.n).Also(length.pos)
-	}
-	window, hasWindow := p.pkg.Params.Int("local_attention_window")
-	b, c := p.facts.batch.n, p.facts.context.n
-	if !hasWindow || b == 0 || c == 0 {
-		return
-	}
-	switch {
-	case c <= window+2*b && length.n != c:
-		p.Report(length.pos, "the local cache holds %d positions; with a context of %d up to window %d plus two batches of %d it must span the context", length.n, c, window, b).Compare(length.n, c)
-	case c > window+2*b && length.n != window+2*b && length.n != window+b && length.n != c:
-		p.Report(length.pos, "the local cache holds %d positions, want window %d plus two batches of %d", length.n, window, b).Compare(length.n, window+2*b)
-	case c > window+2*b && !ok && length.n != c:
-		p.Report(p.posOf("local_attention_window"), "local_cache_length is missing; the local cache is a window of %d positions that cannot be rewound", length.n).Compare("absent", length.n)
-	}
-}
-
-// checkLayerTypes checks the list of layer types.
-func checkLayerTypes(p *Pass) {
-	prm := p.pkg.Params.Get("layer_types")
-	if prm == nil {
-		p.Skip("layer_types is not claimed")
-		return
-	}
-	known := map[string]bool{"full": true, "sliding": true, "linear": true, "conv": true,
-		"full_attention": true, "sliding_attention": true, "linear_attention": true}
-	for i := range prm.Elems {
-		if s, _ := prm.Elems[i].Str(); !known[s] {
-			p.Report(prm.Elems[i].Pos, "layer %d has type %q, which no format knows", i, prm.Elems[i].Raw).Compare(prm.Elems[i].Raw, "full, sliding, linear or conv")
-		}
-	}
-	r := p.layers()
-	if !p.complete(r) {
-		p.Skip("the layers of some chunk are not known")
-		return
-	}
-	if len(prm.Elems) != r.NumLayers {
-		p.Report(prm.Pos, "layer_types has %d entries, the programs have %d layers", len(prm.Elems), r.NumLayers).Compare(len(prm.Elems), r.NumLayers)
-		return
-	}
-	types := typeList(prm)
-	for _, l := range r.Layers {
-		if l.state != "" && l.Index < len(types) && types[l.Index] != l.Type && p.pkg.Kind == manifest.Seed {
-			p.Report(prm.Elems[l.Index].Pos, "layer %d is %q here; in the programs it writes state %s and so is %s", l.Index, types[l.Index], l.state, l.Type).Compare(types[l.Index], l.Type)
-		}
-	}
-}
-
 // checkLUT compares claimed bits and groups with the stored weights.
 func checkLUT(p *Pass) {
 	for _, c := range []struct {
@@ -317,11 +146,12 @@ func checkLUT(p *Pass) {
 		key  string
 	}{{manifest.Embeddings, "lut_embeddings"}, {manifest.Chunk, "lut_ffn"}, {manifest.LMHead, "lut_lmhead"}, {manifest.Mono, "lut_bits"}} {
 		prm := p.pkg.Params.Get(c.key)
+		parts := p.of(c.role)
+		p.namedLUT(parts)
 		if prm == nil {
 			continue
 		}
 		var all []*Weight
-		parts := p.of(c.role)
 		for _, pt := range parts {
 			all = append(all, pt.weights...)
 		}
@@ -330,6 +160,27 @@ func checkLUT(p *Pass) {
 			continue
 		}
 		p.compareLUT(prm, c.key, all, parts[0])
+	}
+}
+
+var lutInName = regexp.MustCompile(`_lut(\d+)(?:_|\.|$)`)
+
+// namedLUT compares the bits in the names of parts with their tables.
+func (p *Pass) namedLUT(parts []*partView) {
+	for _, pt := range parts {
+		m := lutInName.FindStringSubmatch(path.Base(pt.Path))
+		if m == nil {
+			continue
+		}
+		least := 0
+		for _, w := range pt.weights {
+			if strings.HasPrefix(w.Kind, "lut") && (least == 0 || w.Bits < least) {
+				least = w.Bits
+			}
+		}
+		if n, err := strconv.Atoi(m[1]); err == nil && n != least {
+			p.Report(diag.In(pt.Path), "the name of %s says %d bits, its narrowest table has %d", pt.label(), n, least).Compare(n, least).Fix("convert the part again, or name it and meta.yaml after the %d bits", least)
+		}
 	}
 }
 
@@ -453,4 +304,35 @@ func checkForeignWindow(p *Pass) {
 	}
 	p.Report(prm.Pos, "sliding_window is %d, and no state of the package is a local cache: runtimes switch to rotate functions from there on, or stop", n).On(anemllSwift).
 		Compare(n, "absent").Fix("delete the line")
+}
+
+var contextInName = regexp.MustCompile(`(?i)[-_]ctx(\d+)(?:[-_.]|$)`)
+
+// checkNamedContext: names of packages end in -ctxN.
+func checkNamedContext(p *Pass) {
+	want := p.facts.context
+	if want.n == 0 {
+		p.Skip("no readable program tells the context")
+		return
+	}
+	some := false
+	look := func(name string, at diag.Pos, what string) {
+		m := contextInName.FindStringSubmatch(name)
+		if m == nil {
+			return
+		}
+		some = true
+		if n, err := strconv.Atoi(m[1]); err == nil && n != want.n {
+			p.Report(at, "%s is %q, and says ctx%d; the programs have a context of %d (%s)", what, name, n, want.n, want.source).Compare(n, want.n).Also(want.pos).Fix("name it after the context of %d", want.n)
+		}
+	}
+	if prm := p.pkg.Params.Get("model_info.name"); prm != nil {
+		if s, ok := prm.Str(); ok {
+			look(s, prm.Pos, "the name in meta.yaml")
+		}
+	}
+	look(path.Base(strings.ReplaceAll(p.pkg.Path, "\\", "/")), diag.Pos{}, "the folder's name")
+	if !some {
+		p.Skip("no name tells a context")
+	}
 }

@@ -21,14 +21,14 @@ func checkConfigParses(p *Pass) {
 		if !p.isConfig(e.Pos.File) || errors.Is(e, manifest.ErrDuplicateKey) || errors.Is(e, manifest.ErrOtherName) || errors.Is(e, manifest.ErrEscape) || errors.Is(e, manifest.ErrExtraChunk) {
 			continue
 		}
-		p.ReportError(e)
+		p.ReportError(e).Compare("not readable", "YAML or JSON in its form")
 	}
 }
 
 func checkDuplicateKeys(p *Pass) {
 	for _, e := range p.pkg.Problems {
 		if errors.Is(e, manifest.ErrDuplicateKey) {
-			p.ReportError(e)
+			p.ReportError(e).Compare("twice", "once")
 		}
 	}
 }
@@ -48,6 +48,8 @@ func checkTypes(p *Pass) {
 			if n, ok := prm.Int(); ok {
 				p.Report(prm.Pos, "%s is the text %q: ANEMLL's Swift reader drops it and takes %s, its Python reader takes %d", key, v, swiftDefault(key), n).
 					Compare(prm.Raw+" (text)", n).Fix("write %d without quotes", n).On(anemllSwift)
+			} else if strings.HasPrefix(key, "lut") && v != "none" {
+				p.Report(prm.Pos, "%s is %q, want a number of bits or none", key, v).As(Error).Compare(fmt.Sprintf("%q", v), "a number or none").Fix("write %s: none, or the bits of the tables", key)
 			} else if v != "none" {
 				p.Report(prm.Pos, "%s is %q, want a number", key, v).As(Error).Compare(v, "a number")
 			}

@@ -115,7 +115,7 @@ func checkWiring(p *Pass) {
 			out := given[name]
 			if out == nil {
 				p.Report(fact(pt, fn, in.Name, 1).pos, "%s reads %s, which no earlier chunk gives", pt.label(), in.Name).Compare("absent", name).
-					Fix("the chunks may be swapped or of different builds")
+					Fix("put the chunks of one conversion into their order")
 			} else if !tensor.Compatible(out.Shape, in.Shape) {
 				p.Report(fact(pt, fn, in.Name, 1).pos, "%s reads %s as %s, an earlier chunk gives %s", pt.label(), in.Name, tensor.ShapeString(in.Shape), tensor.ShapeString(out.Shape)).
 					Compare(in.Shape, out.Shape)
@@ -123,7 +123,7 @@ func checkWiring(p *Pass) {
 		}
 		if i == 0 && fn.Input("per_layer_combined") != nil {
 			p.Report(fact(pt, fn, "per_layer_combined", 1).pos, "the first chunk reads per_layer_combined, which the first chunk itself gives").Compare("per_layer_combined", "per_layer_raw").
-				Fix("the chunks may be swapped")
+				Fix("put the chunks of one conversion into their order")
 		}
 		for k := range fn.Outputs {
 			given[fn.Outputs[k].Name] = &fn.Outputs[k]
@@ -152,11 +152,11 @@ func (p *Pass) tokenOutput(pt *partView, fn *coreml.Function, last bool) {
 	has := fn.Output("token_id") != nil || fn.Output("logits") != nil || fn.Output("top_indices") != nil
 	head := len(p.pkg.PartsOf(manifest.LMHead)) > 0
 	if has && !last {
-		p.Report(fact(pt, fn, "", 1).pos, "%s gives the token, and is not the last chunk", pt.label()).Compare(featureNames(fn.Outputs), "hidden states").Fix("the chunks may be swapped")
+		p.Report(fact(pt, fn, "", 1).pos, "%s gives the token, and is not the last chunk", pt.label()).Compare(featureNames(fn.Outputs), "hidden states").Fix("put the chunks of one conversion into their order")
 	}
 	if !has && last && !head {
 		p.Report(fact(pt, fn, "", 1).pos, "the last chunk %s gives %s, want token_id or logits", pt.label(), featureNames(fn.Outputs)).Compare(featureNames(fn.Outputs), "token_id or logits").
-			Fix("the chunks may be swapped, or the last one is missing")
+			Fix("put the chunks into their order, and fetch the last one if it is missing")
 	}
 }
 
@@ -166,7 +166,7 @@ func (p *Pass) headOfPackage(parts []*partView) {
 		return
 	}
 	if first.Input("kv13_k") != nil || first.Input("kv14_k") != nil {
-		p.Report(fact(parts[0], first, "kv13_k", 1).pos, "the first chunk reads the caches of a later one").Compare("kv13_k", "none").Fix("the chunks may be swapped")
+		p.Report(fact(parts[0], first, "kv13_k", 1).pos, "the first chunk reads the caches of a later one").Compare("kv13_k", "none").Fix("put the chunks of one conversion into their order")
 	}
 }
 
@@ -174,7 +174,7 @@ func (p *Pass) headOfPackage(parts []*partView) {
 // Gemma 4 E2B.
 func checkModelConfig(p *Pass) {
 	if p.pkg.ConfigFile == "" {
-		if p.pkg.Layout != manifest.MLKV {
+		if !p.fixedModel() {
 			f := p.Report(diag.In("model_config.json"), "model_config.json is missing").Compare("absent", "model_config.json").Fix("copy it from the source of the package")
 			if p.pkg.Layout == manifest.Encoder {
 				f.As(Warning)
@@ -192,6 +192,7 @@ func checkModelConfig(p *Pass) {
 	if e := p.pkg.Params.Get("eos_token_id"); e != nil && e.Elems != nil && p.pkg.Architecture != "gemma3" {
 		p.Report(e.Pos, "eos_token_id is a list: the runtime takes 1 instead").As(Warning).On(coremlLLM).Compare("list", "a number")
 	}
+	p.defaultsOfGemma()
 	for _, r := range coremlLLMKeys {
 		want, isInt := r.fallback.(int)
 		prm := p.pkg.Params.Get(r.key)
@@ -202,6 +203,45 @@ func checkModelConfig(p *Pass) {
 			p.Report(prm.Pos, "%s is no whole number: the runtime silently takes %d", r.key, want).Compare(fmt.Sprint(prm.Value), "a whole number")
 		} else if n, _ := prm.Int(); n <= 0 && r.key != "num_kv_shared_layers" {
 			p.Report(prm.Pos, "%s is %d, want a number above 0", r.key, n).Compare(n, "above 0")
+		}
+	}
+}
+
+// fixedModel reports whether the runtime of the layout knows its one model by
+// heart, and fetches the tokenizer itself: Qwen3.5 (MLKV) and Qwen3-VL
+// (chunk_0 to chunk_3; coreml-llm.md L5, L6).
+func (v *view) fixedModel() bool {
+	chunks := v.pkg.PartsOf(manifest.Chunk)
+	return v.pkg.Layout == manifest.MLKV || len(chunks) > 0 && strings.HasPrefix(path.Base(chunks[0].Claimed), "chunk_0.")
+}
+
+// defaultsOfGemma: keys that are absent, where the runtime's default, that of
+// Gemma 4 E2B, is not the program's number.
+func (p *Pass) defaultsOfGemma() {
+	if p.pkg.Layout == manifest.Encoder || p.fixedModel() {
+		return // their runtimes read other files
+	}
+	layers := p.layers().NumLayers
+	truth := map[string]int{"context_length": p.facts.context.n, "hidden_size": p.facts.hidden.n, "vocab_size": p.facts.vocab.n, "num_layers": layers, "sliding_window": p.slidingMask().n}
+	for _, r := range coremlLLMKeys {
+		fallback, isInt := r.fallback.(int)
+		n := truth[r.key]
+		if p.pkg.Layout == manifest.Monolithic && r.key != "context_length" && r.key != "hidden_size" {
+			continue // the program holds all the rest
+		}
+		if !isInt || n == 0 || n == fallback || p.pkg.Params.Get(r.key) != nil || r.key == "num_layers" && p.pkg.Params.Get("num_hidden_layers") != nil {
+			continue
+		}
+		p.Report(diag.In(p.pkg.ConfigFile), "%s is absent: the runtime takes %d, which is Gemma 4 E2B's; the programs have %d", r.key, fallback, n).Compare("absent", n).Fix("write \"%s\": %d", r.key, n)
+	}
+	const layersE2B = 35
+	if (p.pkg.Layout != manifest.KVIO && p.pkg.Layout != manifest.StatefulChunks) || !strings.HasPrefix(p.pkg.Architecture, "gemma4") || layers == 0 || layers == layersE2B {
+		return
+	}
+	for _, key := range []string{"layer_types", "num_kv_shared_layers"} {
+		if p.pkg.Params.Get(key) == nil {
+			p.Report(diag.In(p.pkg.ConfigFile), "%s is absent: the runtime takes that of a model of %d layers, the programs have %d", key, layersE2B, layers).Compare("absent", key).
+				Fix("copy %s from the checkpoint's config.json", key)
 		}
 	}
 }

@@ -1,8 +1,6 @@
 package inspect
 
 import (
-	"io"
-	"io/fs"
 	"math"
 	"path"
 	"slices"
@@ -12,7 +10,6 @@ import (
 	"github.com/anepkg/anepkg/coreml"
 	"github.com/anepkg/anepkg/coreml/diag"
 	"github.com/anepkg/anepkg/coreml/mil"
-	"github.com/anepkg/anepkg/coreml/tensor"
 	"github.com/anepkg/anepkg/manifest"
 )
 
@@ -81,9 +78,43 @@ func checkPrefillSets(p *Pass) {
 				Also(diag.In(first.model.ProgramFile)).Fix("convert all chunks with the same batch sizes")
 		}
 	}
-	if !sets {
+	if probed := p.probedSizes(); !sets && !probed {
 		p.Skip("no chunk has batch functions")
 	}
+}
+
+// probedSizes: the runtime looks for batch functions and prefill models of
+// certain sizes only (coreml-llm.md L8, A20).
+func (p *Pass) probedSizes() bool {
+	some := false
+	check := func(at diag.Pos, what, digits string, sizes []int) {
+		n, err := strconv.Atoi(digits)
+		if err != nil {
+			return
+		}
+		if some = true; !slices.Contains(sizes, n) {
+			p.Report(at, "%s takes %d tokens; the runtime looks for %v only, and does not use it", what, n, sizes).On(coremlLLM).Compare(n, sizes).Fix("convert with one of these sizes")
+		}
+	}
+	gemma, vision := []int{4, 8, 16}, []int{8, 16, 32, 64}
+	for _, pt := range p.of(manifest.Chunk) {
+		sizes := gemma
+		if p.fixedModel() {
+			sizes = vision
+		}
+		for _, f := range pt.model.Functions {
+			if digits, ok := strings.CutPrefix(f.Name, "prefill_b"); ok && p.pkg.Layout == manifest.StatefulChunks {
+				check(fact(pt, f, "", 1).pos, f.Name+" of "+pt.label(), digits, sizes)
+			}
+		}
+	}
+	for _, pt := range p.of(manifest.PrefillOf) {
+		stem, _, _ := strings.Cut(path.Base(pt.Path), ".")
+		if digits, ok := strings.CutPrefix(stem, "prefill_t"); ok {
+			check(firstFunction(pt), pt.label(), digits, vision)
+		}
+	}
+	return some
 }
 
 // checkStaleChunks: files of another layout that change what is loaded.
@@ -173,100 +204,6 @@ func checkWindowed(p *Pass) {
 	}
 }
 
-// checkSideValues reads the beginnings of CoreML-LLM's side files: scales are
-// positive and finite, position tables begin with an angle of zero.
-func checkSideValues(p *Pass) {
-	some := false
-	for _, f := range p.pkg.Files {
-		base := path.Base(f.Path)
-		if f.Status != manifest.FileOK {
-			continue
-		}
-		switch {
-		case strings.HasSuffix(base, "_scales.bin"):
-			some = true
-			p.sideScales(f.Path)
-		case strings.HasSuffix(base, ".npy") && (strings.HasPrefix(base, "cos_") || strings.HasPrefix(base, "sin_")):
-			some = true
-			p.firstAngles(f.Path, strings.HasPrefix(base, "cos_"))
-		case base == "per_layer_norm_weight.bin":
-			some = true
-			if n, ok := p.pkg.Params.Int("per_layer_dim"); ok && n > 0 && f.Bytes == int64(2*n) {
-				p.Report(diag.In(f.Path), "%d bytes hold %d fp16 numbers; the runtime reads float32", f.Bytes, n).Compare(f.Bytes, 4*n).As(Warning).On(coremlLLM).Fix("write the weights as float32")
-			}
-		}
-	}
-	if !some {
-		p.Skip("no side files")
-	}
-}
-
-// maxSideRead bounds what is read of a side file.
-const maxSideRead = 64 << 20
-
-func (p *Pass) readSide(name string, limit int64) []byte {
-	f, err := p.pkg.FS.Open(name)
-	if err != nil {
-		p.Skip("%s cannot be read", name)
-		return nil
-	}
-	defer func(f fs.File) { _ = f.Close() }(f)
-	data, err := io.ReadAll(io.LimitReader(f, limit))
-	if err != nil {
-		p.Skip("%s cannot be read", name)
-	}
-	return data
-}
-
-func (p *Pass) sideScales(name string) {
-	data := p.readSide(name, maxSideRead)
-	for i := 0; i+1 < len(data); i += 2 {
-		v := tensor.F16ToF32(uint16(data[i]) | uint16(data[i+1])<<8)
-		if v > 0 && !math.IsInf(float64(v), 0) {
-			continue
-		}
-		f := p.Report(diag.AtOffset(name, int64(i)), "scale %d is %g, want a positive number", i/2, v).Compare(v, "> 0").Fix("make the table again")
-		if v == 0 {
-			f.As(Note) // rows of zeros, such as unused ids
-			f.Message = "scale " + strconv.Itoa(i/2) + " is zero: the row is empty"
-		}
-		f.Got = strconv.FormatFloat(float64(v), 'g', -1, 32)
-		return
-	}
-}
-
-// firstAngles checks row 0 of a table, whose angle is zero.
-func (p *Pass) firstAngles(name string, cosine bool) {
-	t, err := tensor.ReadNPYHeader(strings.NewReader(string(p.readSide(name, 1<<12))))
-	if err != nil {
-		p.Report(diag.In(name), "not a NumPy file of numbers: %v", err).Compare("not readable", "an fp16 table")
-		return
-	}
-	if t.DType != tensor.FP16 || len(t.Shape) < 2 {
-		p.Report(diag.In(name), "the table is %s %s; the runtime reads two dimensions of fp16", t.DType.Long(), tensor.ShapeString(t.Shape)).Compare(t.DType.Long(), "float16")
-		return
-	}
-	width := t.Shape[len(t.Shape)-1]
-	if width <= 0 || width > 1<<16 {
-		return
-	}
-	data := p.readSide(name, int64(128+2*width))
-	if len(data) < 128+2*width {
-		return
-	}
-	want := float32(0)
-	if cosine {
-		want = 1
-	}
-	for i := range width {
-		v := tensor.F16ToF32(uint16(data[128+2*i]) | uint16(data[129+2*i])<<8)
-		if v != want {
-			p.Report(diag.AtOffset(name, int64(128+2*i)), "element %d of row 0 is %g, want %g: position 0 has the angle 0", i, v, want).Compare(v, want).Fix("make the table again")
-			return
-		}
-	}
-}
-
 // checkConvPad: LFM2's convolution state.
 func checkConvPad(p *Pass) {
 	pad, ok := p.pkg.Params.Int("lfm2_conv_l_pad")
@@ -279,6 +216,7 @@ func checkConvPad(p *Pass) {
 				continue
 			}
 			some = true
+			p.convLayers(pt, f, in)
 			last := in.Shape[len(in.Shape)-1]
 			switch {
 			case !ok:
@@ -290,6 +228,24 @@ func checkConvPad(p *Pass) {
 	}
 	if !some {
 		p.Skip("no convolution state as input")
+	}
+}
+
+// convLayers: the state has a row for each convolution layer.
+func (p *Pass) convLayers(pt *partView, f *coreml.Function, in *coreml.Feature) {
+	prm := p.pkg.Params.Get("layer_types")
+	if prm == nil || len(in.Shape) != 3 || in.Shape[0] <= 0 {
+		return
+	}
+	n := 0
+	for _, t := range typeList(prm) {
+		if t == "conv" {
+			n++
+		}
+	}
+	if n != in.Shape[0] {
+		p.Report(prm.Pos, "layer_types has %s, conv_state_in of %s %d", plural(n, "conv layer"), pt.label(), in.Shape[0]).As(Error).Compare(n, in.Shape[0]).Also(fact(pt, f, in.Name, 1).pos).
+			Fix("write the layer types of the checkpoint")
 	}
 }
 
@@ -324,7 +280,7 @@ func checkStateCount(p *Pass) {
 	for _, pt := range p.usable() {
 		for _, f := range pt.model.Functions {
 			if n := len(f.States); n >= 3 {
-				p.Report(fact(pt, f, f.States[0].Name, 1).pos, "function %s of %s has %d states; three and more are reported to fail on iPhones", f.Name, pt.label(), n).On("ios18", "ios26").Compare(n, "1 or 2").
+				p.Report(fact(pt, f, f.States[0].Name, 1).pos, "function %s of %s has %d states; three and more are reported to fail on iPhones", f.Name, pt.label(), n).On(iPhones...).Compare(n, "1 or 2").
 					Fix("join states of equal type into one")
 				return
 			}
@@ -346,45 +302,9 @@ func checkMultiBatchStates(p *Pass) {
 		if i >= 0 {
 			f := pt.model.Functions[i]
 			p.Report(fact(pt, f, f.States[0].Name, 1).pos, "function %s of %s takes batches, has %d states and is one of %d functions: reported as ANECCompile FAILED 11 on iPhones", f.Name, pt.label(), len(f.States), len(pt.model.Functions)).
-				On("ios18", "ios26").Compare(len(pt.model.Functions), 1).Fix("ship the batch function as a model of its own")
+				On(iPhones...).Compare(len(pt.model.Functions), 1).Fix("ship the batch function as a model of its own")
 			return
 		}
-	}
-}
-
-// checkFullRoPE: Gemma 4's full-attention layers rotate a quarter of their
-// frequencies; the converter's tables rotate all.
-func checkFullRoPE(p *Pass) {
-	if !strings.HasPrefix(p.pkg.Architecture, "gemma4") {
-		p.Skip("not a Gemma 4 package")
-		return
-	}
-	some := false
-	for _, f := range p.pkg.Files {
-		if path.Base(f.Path) != "sin_full.npy" || f.Status != manifest.FileOK {
-			continue
-		}
-		data := p.readSide(f.Path, maxSideRead)
-		t, err := tensor.ReadNPYHeader(strings.NewReader(string(data[:min(len(data), 1<<12)])))
-		if err != nil || t.DType != tensor.FP16 || len(t.Shape) < 2 {
-			continue
-		}
-		some = true
-		width := t.Shape[len(t.Shape)-1]
-		if width < 8 || width > 1<<16 || len(data) < 128+2*width {
-			continue
-		}
-		last := data[128+(len(data)-128)/(2*width)*2*width-2*width:][:2*width] // the largest position
-		for i := width / 8; i < width/2; i++ {
-			if v := tensor.F16ToF32(uint16(last[2*i]) | uint16(last[2*i+1])<<8); v != 0 {
-				p.Report(diag.AtOffset(f.Path, 0), "the table rotates all %d frequencies of the full-attention layers, transformers the first %d: cosine 0.9997 measured on a small model, 0.85 with sharper attention", width/2, width/8).
-					Compare(width/2, width/8).Fix("set the angles of the other frequencies to zero: cos 1, sin 0")
-				return
-			}
-		}
-	}
-	if !some {
-		p.Skip("no table for the full-attention layers")
 	}
 }
 

@@ -2,11 +2,9 @@ package inspect
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"path"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/anepkg/anepkg/coreml"
@@ -203,8 +201,8 @@ func checkLayerRanges(p *Pass) {
 		}
 		some = true
 		if c.First != next {
-			p.Report(diag.In(programFile(c.view)), "chunk %d of %d holds layers %d to %d (by %s), want it to begin at layer %d", c.Chunk, c.Of, c.First, c.Last, c.Source, next).
-				Compare(c.First, next).Fix("the chunks may be swapped or come from different conversions")
+			p.Report(firstFunction(c.view), "chunk %d of %d holds layers %d to %d (by %s), want it to begin at layer %d", c.Chunk, c.Of, c.First, c.Last, c.Source, next).
+				Compare(c.First, next).Fix("put the chunks of one conversion into their order")
 		}
 		next = c.Last + 1
 	}
@@ -213,6 +211,14 @@ func checkLayerRanges(p *Pass) {
 		return
 	}
 	p.slotsComplete(r)
+}
+
+// firstFunction is where the part's first function begins.
+func firstFunction(pt *partView) diag.Pos {
+	if pt.model == nil || len(pt.model.Functions) == 0 {
+		return diag.In(programFile(pt))
+	}
+	return fact(pt, pt.model.Functions[0], "", 1).pos
 }
 
 func programFile(pt *partView) string {
@@ -233,7 +239,7 @@ func (p *Pass) slotsComplete(r *LayersReport) {
 		}
 		if n := s.Shape[0] / 2; n != len(s.Layers) {
 			p.Report(diag.In(s.Parts[0].Part), "state %s has room for %d attention layers, %d layers of the chunks write it", s.Name, n, len(s.Layers)).
-				Compare(len(s.Layers), n).Fix("a chunk may be missing, or come from another conversion")
+				Compare(len(s.Layers), n).Fix("fetch the missing chunk, and use chunks of one conversion")
 		}
 	}
 	seen := map[stateSlot]int{}
@@ -341,135 +347,9 @@ func (p *Pass) chunkOutput(pt *partView, fn *coreml.Function, t int) {
 		Compare(out.Shape, []int{1, want, p.facts.hidden.n})
 	if last && strings.HasPrefix(fn.Name, "prefill") {
 		if b, _ := p.pkg.Params.Bool("prefill_last_token_output"); b {
-			f.Also(p.posOf("prefill_last_token_output")).Fix("prefill_last_token_output is true: the last chunk must give the last token only")
+			f.Also(p.posOf("prefill_last_token_output")).Fix("convert the last chunk again: with prefill_last_token_output it gives the last token only")
 		} else {
-			f.As(Warning).On(anemllSwift).Fix("packages of ANEMLL 0.1.1 look like this")
+			f.As(Warning).On(anemllSwift).Fix("convert again with ANEMLL 0.3.5; 0.1.1 made packages like this")
 		}
 	}
-}
-
-func describeOutput(f *coreml.Feature) string {
-	if f == nil {
-		return "none"
-	}
-	return tensor.ShapeString(f.Shape)
-}
-
-// checkEmbeddings checks the embeddings part of a chunked package.
-func checkEmbeddings(p *Pass) {
-	for _, pt := range p.of(manifest.Embeddings) {
-		fn := pt.fn("")
-		if fn == nil {
-			continue
-		}
-		in := fn.Input("input_ids")
-		if in == nil || fn.Output("hidden_states") == nil {
-			p.Report(fact(pt, fn, "", 1).pos, "%s takes %s and gives %s, want input_ids and hidden_states", pt.label(), featureNames(fn.Inputs), featureNames(fn.Outputs)).
-				Compare(featureNames(fn.Inputs), "input_ids")
-			continue
-		}
-		if len(in.Enumerated) == 0 || p.facts.batch.n == 0 {
-			continue
-		}
-		for _, want := range []int{1, p.facts.batch.n} {
-			if !slices.ContainsFunc(in.Enumerated, func(s []int) bool { return len(s) == 2 && s[1] == want }) {
-				p.Report(fact(pt, fn, in.Name, 1).pos, "%s does not allow %d tokens in a call; the chunks are called with %d", pt.label(), want, want).
-					Compare(in.Enumerated, []int{1, want}).Also(p.facts.batch.pos)
-			}
-		}
-	}
-}
-
-func featureNames(fs []coreml.Feature) string {
-	var out []string
-	for _, f := range fs {
-		out = append(out, f.Name)
-	}
-	return listOr(out)
-}
-
-// checkHead checks the lm_head part of a chunked package.
-func checkHead(p *Pass) {
-	for _, pt := range p.of(manifest.LMHead, manifest.Mono) {
-		fn := pt.fn("infer")
-		if fn == nil || p.pkg.Kind == manifest.CoreMLLLM {
-			continue
-		}
-		outs := logitsOutputs(fn)
-		if len(outs) == 0 && fn.Output("argmax_idx") == nil {
-			p.Report(fact(pt, fn, "", 1).pos, "%s gives %s, want logits1 to logitsN or argmax_idx and argmax_val", pt.label(), featureNames(fn.Outputs)).Compare(featureNames(fn.Outputs), "logits1")
-		}
-		rest := 0
-		for _, o := range fn.Outputs {
-			if strings.HasPrefix(o.Name, "logits") {
-				rest++
-			}
-		}
-		if len(outs) > 0 && rest != len(outs) {
-			p.Report(fact(pt, fn, "", 1).pos, "%s gives %d outputs logits*, only logits1 to logits%d are consecutive", pt.label(), rest, len(outs)).Compare(rest, len(outs))
-		}
-	}
-}
-
-// checkAnemllMeta compares the com.anemll.* entries of a model with the
-// package and with its file name.
-func checkAnemllMeta(p *Pass) {
-	for _, pt := range p.parts {
-		if pt.model == nil || pt.err != nil || pt.Role == manifest.Leftover {
-			continue
-		}
-		file := pt.model.ProgramFile
-		if pt.Container == coreml.MLModelC {
-			file = path.Join(pt.Path, "metadata.json")
-		}
-		check := func(key string, want int, what string) {
-			s, ok := pt.model.UserMeta["com.anemll."+key]
-			if !ok || want == 0 {
-				return
-			}
-			if n, err := strconv.Atoi(strings.TrimSpace(s)); err == nil && n != want {
-				p.Report(diag.In(file), "%s was made with %s %d, %s has %d", pt.label(), key, n, what, want).Compare(n, want).
-					Fix("the part may be renamed or come from another conversion")
-			}
-		}
-		if pt.Role == manifest.Chunk || pt.Role == manifest.ChunkRot {
-			check("chunk_no", pt.Chunk, "its file name")
-			check("num_chunks", pt.Of, "its file name")
-		}
-		check("context_length", p.facts.context.n, "the package")
-		if pt.decoder() {
-			check("batch_size", p.facts.batch.n, "the package")
-		}
-		if pt.Role == manifest.LMHead || pt.Role == manifest.Mono {
-			check("vocab_size", p.facts.vocab.n, "its output")
-		}
-		if s, ok := pt.model.UserMeta["com.anemll.lm_head_chunk_sizes"]; ok && len(p.facts.parts) > 0 {
-			if sizes, ok := (&manifest.Param{Value: s}).Ints(); ok && !slices.Equal(sizes, p.facts.parts) {
-				p.Report(diag.In(file), "%s was made with lm_head_chunk_sizes %v, its outputs have %v", pt.label(), sizes, p.facts.parts).Compare(sizes, p.facts.parts)
-			}
-		}
-	}
-}
-
-func intRanges(ns []int) string {
-	if len(ns) == 0 {
-		return "none"
-	}
-	var parts []string
-	for i := 0; i < len(ns); {
-		j := i
-		for j+1 < len(ns) && ns[j+1] == ns[j]+1 {
-			j++
-		}
-		switch j - i {
-		case 0:
-			parts = append(parts, strconv.Itoa(ns[i]))
-		case 1:
-			parts = append(parts, strconv.Itoa(ns[i]), strconv.Itoa(ns[j]))
-		default:
-			parts = append(parts, fmt.Sprintf("%d-%d", ns[i], ns[j]))
-		}
-		i = j + 1
-	}
-	return strings.Join(parts, ", ")
 }

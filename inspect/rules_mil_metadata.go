@@ -35,8 +35,30 @@ func checkMetadata(p *Pass) {
 		some = true
 		p.compareMetadata(pt, m, at)
 	}
+	p.declaredOlder()
 	if !some {
 		p.Skip("no compiled part has a readable metadata.json")
+	}
+}
+
+// declaredOlder: metadata.json promises systems that cannot load the program.
+func (p *Pass) declaredOlder() {
+	for _, pt := range p.usable() {
+		if pt.model.Metadata == nil || pt.Role == manifest.Leftover {
+			continue
+		}
+		for _, s := range systems {
+			if !slices.ContainsFunc(pt.model.Functions, func(f *coreml.Function) bool { return f.Opset == s.opset }) {
+				continue
+			}
+			a := pt.model.Metadata.Availability
+			for system, least := range map[string]string{"macOS": s.macOS, "iOS": s.iOS} {
+				if has := a[system]; olderSystem(major(has), least, least, true) {
+					p.Report(diag.In(path.Join(pt.Path, "metadata.json")), "metadata.json declares %s %s, the program's opset %s needs %s %s", system, has, s.opset, system, least).As(Warning).
+						Compare(has, least).Fix("compile the model again, or write %s %s.0", system, least)
+				}
+			}
+		}
 	}
 }
 
@@ -93,7 +115,7 @@ func (p *Pass) compareFeatures(pt *partView, fn *coreml.Function, what string, m
 		}
 		if m.Shape != nil && len(m.Enumerated) == 0 && len(m.Range) == 0 && f.Shape != nil && !tensor.Compatible(m.Shape, f.Shape) {
 			p.Report(at, "%s: %s %s has shape %s in metadata.json, %s in function %s", pt.label(), what, m.Name, tensor.ShapeString(m.Shape), tensor.ShapeString(f.Shape), fn.Name).
-				Compare(m.Shape, f.Shape).Also(fact(pt, fn, m.Name, 1).pos).Fix("the program counts; compile the model again to renew metadata.json")
+				Compare(m.Shape, f.Shape).Also(fact(pt, fn, m.Name, 1).pos).Fix("compile the model again to renew metadata.json; the program counts")
 		}
 		if d, ok := tensor.ParseDType(strings.ToLower(m.DataType)); ok && d != f.DType && what != "output" {
 			p.Report(at, "%s: %s %s is %s in metadata.json, %s in function %s", pt.label(), what, m.Name, d.Long(), f.DType.Long(), fn.Name).
@@ -144,6 +166,6 @@ func (p *Pass) compareHistogram(pt *partView, fn *coreml.Function, fm *mlmodelc.
 			continue
 		}
 		p.Report(at, "%s: metadata.json counts %d %s in function %s, the program has %d", pt.label(), claimed[k], k, fn.Name, have[k]).
-			Compare(claimed[k], have[k]).Also(fact(pt, fn, "", 1).pos).Fix("one of the two files may be from another conversion")
+			Compare(claimed[k], have[k]).Also(fact(pt, fn, "", 1).pos).Fix("fetch both files from one source; one of them is of another conversion")
 	}
 }

@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"path"
@@ -21,9 +22,9 @@ func checkKind(p *Pass) {
 	want := "a meta.yaml package, a CoreML-LLM package, or one .mlmodelc or .mlpackage"
 	switch pkg.Kind {
 	case manifest.Unknown:
-		f := p.Report(diag.Pos{}, "the folder is no package: %s", seen).Compare(seen, want)
+		f := p.Report(diag.Pos{}, "the folder is no package: %s", seen).Compare("no package", want)
 		if dir := nestedPackage(pkg); dir != "" {
-			f.Fix("the package seems to lie in %s: name that folder", dir)
+			f.Fix("name the folder %s, where the package seems to lie", dir)
 		}
 	case manifest.NeuralNetwork:
 		p.Report(diag.Pos{}, "the model is a neural network in the form before ML Programs: %s", pkg.Reason).Compare("neural network", "ML Program").
@@ -32,7 +33,8 @@ func checkKind(p *Pass) {
 		p.Report(diag.Pos{}, "the model is in Core AI's form: %s", pkg.Reason).Compare("Core AI", "Core ML")
 	}
 	if pkg.Truncated {
-		p.Report(diag.Pos{}, "the folder holds more files than are looked at (%d)", len(pkg.Files)).As(Warning)
+		p.Report(diag.Pos{}, "the folder holds more than the %d files that are looked at", len(pkg.Files)).As(Warning).Compare("more files", len(pkg.Files)).
+			Fix("name the folder of the package itself")
 	}
 }
 
@@ -48,8 +50,9 @@ func checkParts(p *Pass) {
 		}
 		stem := strings.TrimSuffix(path.Base(pt.Claimed), ".mlmodelc")
 		p.Report(pt.ClaimedAt, "%s is missing: neither %s.mlmodelc nor %s.mlpackage is in the package", what, stem, stem).
-			Compare("absent", pt.Claimed).Fix("copy or fetch %s", pt.Claimed)
+			Compare("absent", pt.Claimed).Also(diag.In(path.Clean(pt.Claimed))).Fix("copy or fetch %s", pt.Claimed)
 	}
+	p.missingPrefill()
 }
 
 // checkReadable reports parts whose program cannot be read.
@@ -75,9 +78,27 @@ func checkReadable(p *Pass) {
 			continue
 		}
 		for _, e := range diagErrors(pt.err, pt.label()) {
-			f := p.ReportError(e)
+			f := p.ReportError(e).Compare("not readable", "a program")
 			f.Message = fmt.Sprintf("the program of %s cannot be read: %s", pt.label(), e.Msg)
+			p.otherForm(pt, f)
 		}
+	}
+}
+
+// otherForm explains a model.mil that is no text MIL but one of the forms
+// that were seen in its place (coreml-llm.md B1).
+func (p *Pass) otherForm(pt *partView, f *Finding) {
+	if pt.Container != coreml.MLModelC {
+		return
+	}
+	head := p.readSide(path.Join(pt.Path, "model.mil"), 4096)
+	switch {
+	case len(head) > 1 && head[0] == 0x08 && head[1] < 0x20:
+		f.Message = fmt.Sprintf("model.mil of %s is a model in protobuf form, want text that begins with \"program(\": iPhones do not load it", pt.label())
+		f.Compare("protobuf", "text MIL").Fix("compile the .mlpackage with coremlcompiler, which writes text")
+	case bytes.Contains(head, []byte("[CoreML")):
+		f.Message = fmt.Sprintf("model.mil of %s is coremltools' debug print of a program, not text MIL: %s", pt.label(), f.Message)
+		f.Compare("debug print", "text MIL").Fix("compile the .mlpackage with coremlcompiler, or print it with anepkg mil")
 	}
 }
 
@@ -136,7 +157,7 @@ func checkChunkNumbers(p *Pass) {
 	if n, ok := p.pkg.Params.Int("num_chunks"); ok && n != of {
 		prm := p.pkg.Params.Get("num_chunks")
 		p.Report(prm.Pos, "num_chunks is %d, the chunk files are numbered 1 to %d", n, of).Compare(n, of).
-			Also(diag.In(path.Dir(chunks[0].Claimed)+"/"+path.Base(chunks[0].Claimed))).Fix("write num_chunks: %d", of)
+			Also(diag.In(path.Clean(chunks[0].Claimed))).Fix("write num_chunks: %d", of)
 	}
 }
 
@@ -158,6 +179,9 @@ func checkContainers(p *Pass) {
 		}
 		for _, name := range need {
 			full := path.Join(pt.Path, name)
+			if name == "model.mil" && diag.CodeOf(pt.err) == diag.Unsupported {
+				continue // a pipeline or a model of another kind, which PKG003 names
+			}
 			if p.pkg.File(full) != nil || strings.HasSuffix(name, ".mlmodel") && p.hasModelFile(pt.Path) {
 				continue
 			}
@@ -165,7 +189,7 @@ func checkContainers(p *Pass) {
 			if name == "coremldata.bin" {
 				f.Fix("fetch it; Core ML treats the folder as no model without it")
 				if p.pkg.Kind == manifest.SingleModel {
-					f.As(Warning).On("macos15", "macos26", "ios18", "ios26")
+					f.As(Warning).On(allSystems...)
 				}
 			}
 		}
@@ -254,7 +278,7 @@ func checkEmpty(p *Pass) {
 		case f.Status == manifest.FileEmpty && p.needed(f.Path):
 			p.Report(diag.In(f.Path), "the file is empty").Compare(0, "content").Fix("fetch the file again")
 		case f.Status == manifest.FilePartial:
-			p.Report(diag.In(f.Path), "an unfinished download of %d bytes", f.Bytes).As(Warning).Fix("resume or delete it")
+			p.Report(diag.In(f.Path), "an unfinished download of %d bytes", f.Bytes).As(Warning).Compare("unfinished", "the whole file").Fix("resume or delete it")
 		}
 	}
 }

@@ -8,37 +8,6 @@ import (
 	"github.com/anepkg/anepkg/manifest"
 )
 
-// checkSystem names the oldest systems that can load the package, and fails
-// for older targets.
-func checkSystem(p *Pass) {
-	best := -1
-	var who *partView
-	for _, pt := range p.parts {
-		if pt.model == nil || pt.err != nil || pt.Role == manifest.Leftover {
-			continue
-		}
-		for i, s := range systems {
-			for _, f := range pt.model.Functions {
-				if (s.spec == pt.model.SpecVersion || s.opset == f.Opset) && i > best {
-					best, who = i, pt
-				}
-			}
-		}
-	}
-	if best < 0 {
-		p.Skip("no program tells its version")
-		return
-	}
-	s := systems[best]
-	f := p.Report(diag.In(programFile(who)), "the package needs macOS %s or iOS %s", s.macOS, s.iOS).As(Note)
-	if len(p.targets) > 0 {
-		f.Compare("macOS "+s.macOS+", iOS "+s.iOS, strings.Join(p.targets, ", "))
-	}
-	for _, older := range systems[:best] {
-		f.On("macos"+older.macOS, "ios"+older.iOS)
-	}
-}
-
 // checkStateShapes: states of different shapes fail on the oldest Neural
 // Engines.
 func checkStateShapes(p *Pass) {
@@ -94,11 +63,17 @@ func checkLinearWeights(p *Pass) {
 
 const gib = 1 << 30
 
+// chunkLimit is ANEMLL's default of max-chunk-mb.
+const chunkLimit = 950 << 20
+
 // checkWeightLimit: weight files above 1 GiB fail on iPhones.
 func checkWeightLimit(p *Pass) {
 	p.eachWeightFile(func(w *weightFile, f *manifest.File) {
 		if f != nil && f.TrueBytes() > gib && !strings.Contains(w.part.Path, "embeddings") {
-			p.Report(diag.In(f.Path), "%s is larger than 1 GiB (%s): iPhones refuse it", f.Path, Bytes(f.TrueBytes())).Compare(f.TrueBytes(), gib).On("ios18", "ios26", "ios17", "ios16").
+			p.Report(diag.In(f.Path), "%s is larger than 1 GiB (%s): iPhones refuse it", f.Path, Bytes(f.TrueBytes())).Compare(f.TrueBytes(), gib).On(iPhones...).
+				Fix("convert into more chunks")
+		} else if f != nil && f.TrueBytes() > chunkLimit && w.part.Role == manifest.Chunk {
+			p.Report(diag.In(f.Path), "%s has %s; ANEMLL splits chunks at %s, and larger ones have failed to compile (coremltools#2758)", f.Path, Bytes(f.TrueBytes()), Bytes(chunkLimit)).Compare(f.TrueBytes(), int64(chunkLimit)).
 				Fix("convert into more chunks")
 		}
 	})

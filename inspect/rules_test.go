@@ -36,6 +36,9 @@ func TestCatalogue(t *testing.T) {
 		if len(r.Doc) < 40 || r.Title == "" || r.Since == "" || r.Check == nil {
 			t.Errorf("%s is incomplete", r.ID)
 		}
+		if r.Fix() == "" || !strings.HasSuffix(r.Doc, ".") {
+			t.Errorf("%s: the text does not end in \"Fix: ...\"", r.ID)
+		}
 		if !slices.Contains([]inspect.Severity{inspect.Error, inspect.Warning, inspect.Note}, r.Severity) {
 			t.Errorf("%s has severity %q", r.ID, r.Severity)
 		}
@@ -60,136 +63,177 @@ func write(name, text string) func(fstest.MapFS) {
 	return func(m fstest.MapFS) { m[name] = &fstest.MapFile{Data: []byte(text)} }
 }
 
-// TestRulesFire has a failing case for every rule that no mutation of
-// TestMutations covers, each on a package that is clean without the change
-// (or an unchanged package that has the property).
-func TestRulesFire(t *testing.T) {
-	const qwen = "tiny/seed-qwen3-lut6/compiled"
-	chunk := "qwen_FFN_PF_lut6_chunk_02of02.mlmodelc"
-	for _, c := range []struct {
-		rule, pkg string
-		severity  inspect.Severity
-		change    func(fstest.MapFS) // nil: the package as it is
-	}{
-		{"PKG001", qwen, inspect.Error, func(m fstest.MapFS) {
-			for name := range maps.Clone(m) {
+// ruleCase is a package on which a rule fires: one that is clean without the
+// change, or an unchanged one that has the property.
+type ruleCase struct {
+	rule, pkg string // the package's folder under shared/models
+	severity  inspect.Severity
+	change    func(fstest.MapFS) // nil: the package as it is
+}
+
+const (
+	qwen       = "tiny/seed-qwen3-lut6/compiled"
+	head       = "qwen_lm_head_lut6.mlmodelc"
+	chunk      = "qwen_FFN_PF_lut6_chunk_02of02.mlmodelc"
+	embeddings = "qwen_embeddings.mlmodelc"
+)
+
+// fireCases are for rules on description files and the contracts of parts.
+var fireCases = []ruleCase{
+	{"PKG001", qwen, inspect.Error, func(m fstest.MapFS) {
+		for name := range maps.Clone(m) {
+			delete(m, name)
+		}
+		m["weights.gguf"] = &fstest.MapFile{Data: []byte("GGUF")}
+	}},
+	{"PKG008", qwen, inspect.Warning, write("x.bin.incomplete", "part")},
+	{"PKG009", qwen, inspect.Note, write("qwen_FFN_lut6_chunk_01of02.mlmodelc/model.mil", "x")},
+	{"PKG010", qwen, inspect.Note, func(m fstest.MapFS) {
+		m["qwen_embeddings.mlpackage/Manifest.json"] = &fstest.MapFile{Data: []byte("{}")}
+	}},
+	{"PKG011", qwen, inspect.Warning, edit("meta.yaml", "embeddings: qwen_embeddings.mlmodelc", "embeddings: qwen_embeddings_lut4.mlmodelc")},
+	{"PKG011", qwen, inspect.Note, edit("meta.yaml", "ffn: qwen_FFN_PF_lut6_chunk_01of02.mlmodelc", "ffn: qwen_FFN_PF_lut6.mlmodelc")},
+	{"PKG012", qwen, inspect.Note, edit(chunk+"/metadata.json", `"generatedClassName" : "qwen`, `"generatedClassName" : "other`)},
+	{"CFG002", qwen, inspect.Warning, edit("meta.yaml", "    batch_size: 16\n", "    batch_size: 16\n    batch_size: 16\n")},
+	{"CFG003", qwen, inspect.Warning, edit("meta.yaml", "context_length: 64", `context_length: "64"`)},
+	{"CFG003", qwen, inspect.Warning, edit("meta.yaml", "prefill_dynamic_slice: true", `prefill_dynamic_slice: "true"`)},
+	{"CFG004", qwen, inspect.Warning, edit("meta.yaml", "lut_embeddings: none", "lut_embeddings: null")},
+	{"CFG004", qwen, inspect.Note, edit("meta.yaml", "version: 0.3.5", "version: 0.3")},
+	{"CFG005", "tiny/anemll-qwen3-lut6/compiled", inspect.Note, edit("meta.yaml", "# batch_size: 16", "# batch_size: 17")},
+	{"CFG005", "tiny/anemll-qwen3-lut6/compiled", inspect.Note, edit("meta.yaml", "# model_path: ", "# model_path: /Users/me/")},
+	{"CFG017", "tiny/anemll-qwen25-argmax/compiled", inspect.Warning, func(m fstest.MapFS) {
+		edit("meta.yaml", "    vocab_size: 515\n", "")(m)
+		edit("meta.yaml", "    lm_head_chunk_sizes: [", "    other: [")(m)
+	}},
+	{"CFG018", qwen, inspect.Warning, nil},
+	{"CFG019", qwen, inspect.Error, func(m fstest.MapFS) {
+		name := "qwen_embeddings.mlmodelc/model.mil"
+		m[name] = &fstest.MapFile{Data: bytes.ReplaceAll(m[name].Data, []byte("[515, 64]"), []byte("[514, 64]"))}
+	}},
+	{"CFG024", qwen, inspect.Warning, edit("meta.yaml", "lut_lmhead: 6", "lut_lmhead: 4")},
+	{"CFG024", qwen, inspect.Note, edit("meta.yaml", "lut_ffn_per_channel: 8", "lut_ffn_per_channel: 2")},
+	{"CFG025", "tiny/anemll-gemma3-mono/compiled", inspect.Warning, nil},
+	{"CFG025", "tiny/anemll-gemma3-rotate/compiled", inspect.Warning, func(m fstest.MapFS) {
+		for name := range maps.Clone(m) {
+			if strings.Contains(name, "_rot.mlmodelc/") {
 				delete(m, name)
 			}
-			m["weights.gguf"] = &fstest.MapFile{Data: []byte("GGUF")}
-		}},
-		{"PKG008", qwen, inspect.Warning, write("x.bin.incomplete", "part")},
-		{"PKG009", qwen, inspect.Note, write("qwen_FFN_lut6_chunk_01of02.mlmodelc/model.mil", "x")},
-		{"PKG010", qwen, inspect.Note, func(m fstest.MapFS) {
-			m["qwen_embeddings.mlpackage/Manifest.json"] = &fstest.MapFile{Data: []byte("{}")}
-		}},
-		{"PKG011", qwen, inspect.Warning, edit("meta.yaml", "embeddings: qwen_embeddings.mlmodelc", "embeddings: qwen_embeddings_lut4.mlmodelc")},
-		{"PKG011", qwen, inspect.Note, edit("meta.yaml", "ffn: qwen_FFN_PF_lut6_chunk_01of02.mlmodelc", "ffn: qwen_FFN_PF_lut6.mlmodelc")},
-		{"PKG012", qwen, inspect.Note, edit(chunk+"/metadata.json", `"generatedClassName" : "qwen`, `"generatedClassName" : "other`)},
-		{"CFG002", qwen, inspect.Warning, edit("meta.yaml", "    batch_size: 16\n", "    batch_size: 16\n    batch_size: 16\n")},
-		{"CFG003", qwen, inspect.Warning, edit("meta.yaml", "context_length: 64", `context_length: "64"`)},
-		{"CFG003", qwen, inspect.Warning, edit("meta.yaml", "prefill_dynamic_slice: true", `prefill_dynamic_slice: "true"`)},
-		{"CFG004", qwen, inspect.Warning, edit("meta.yaml", "lut_embeddings: none", "lut_embeddings: null")},
-		{"CFG004", qwen, inspect.Note, edit("meta.yaml", "version: 0.3.5", "version: 0.3")},
-		{"CFG005", "tiny/anemll-qwen3-lut6/compiled", inspect.Note, edit("meta.yaml", "# batch_size: 16", "# batch_size: 17")},
-		{"CFG005", "tiny/anemll-qwen3-lut6/compiled", inspect.Note, edit("meta.yaml", "# model_path: ", "# model_path: /Users/me/")},
-		{"CFG017", "tiny/anemll-qwen25-argmax/compiled", inspect.Warning, func(m fstest.MapFS) {
-			edit("meta.yaml", "    vocab_size: 515\n", "")(m)
-			edit("meta.yaml", "    lm_head_chunk_sizes: [", "    other: [")(m)
-		}},
-		{"CFG018", qwen, inspect.Warning, nil},
-		{"CFG019", qwen, inspect.Error, func(m fstest.MapFS) {
-			name := "qwen_embeddings.mlmodelc/model.mil"
-			m[name] = &fstest.MapFile{Data: bytes.ReplaceAll(m[name].Data, []byte("[515, 64]"), []byte("[514, 64]"))}
-		}},
-		{"CFG024", qwen, inspect.Warning, edit("meta.yaml", "lut_lmhead: 6", "lut_lmhead: 4")},
-		{"CFG024", qwen, inspect.Note, edit("meta.yaml", "lut_ffn_per_channel: 8", "lut_ffn_per_channel: 2")},
-		{"CFG025", "tiny/anemll-gemma3-mono/compiled", inspect.Warning, nil},
-		{"CFG025", "tiny/anemll-gemma3-rotate/compiled", inspect.Warning, func(m fstest.MapFS) {
-			for name := range maps.Clone(m) {
-				if strings.Contains(name, "_rot.mlmodelc/") {
-					delete(m, name)
-				}
-			}
-			edit("meta.yaml", "    split_rotate: true\n", "")(m)
-		}},
-		{"CFG030", "tiny/cml-qwen2-mono-fp16/compiled", inspect.Warning, edit("model_config.json", `"architecture": "qwen2"`, `"architecture": ""`)},
-		{"CFG030", "tiny/cml-qwen2-mono-fp16/compiled", inspect.Error, edit("model_config.json", `"context_length": 64`, `"context_length": "64"`)},
-		{"MIL008", qwen, inspect.Error, func(m fstest.MapFS) {
-			name := "qwen_embeddings.mlmodelc/model.mil"
-			m[name] = &fstest.MapFile{Data: bytes.ReplaceAll(m[name].Data, []byte("input_ids"), []byte("inputs"))}
-		}},
-		{"MIL009", qwen, inspect.Error, func(m fstest.MapFS) {
-			name := "qwen_lm_head_lut6.mlmodelc/model.mil"
-			m[name] = &fstest.MapFile{Data: bytes.ReplaceAll(m[name].Data, []byte("logits2"), []byte("logits7"))}
-		}},
-		{"MIL006", qwen, inspect.Error, func(m fstest.MapFS) {
-			name := chunk + "/model.mil"
-			m[name] = &fstest.MapFile{Data: bytes.ReplaceAll(m[name].Data, []byte("current_pos"), []byte("position_no"))}
-		}},
-		{"WGT003", qwen, inspect.Error, func(m fstest.MapFS) {
-			name := chunk + "/model.mil"
-			re := regexp.MustCompile(`offset = uint64\((\d{4,})\)`)
-			loc := re.FindSubmatchIndex(m[name].Data)
-			d := slices.Clone(m[name].Data)
-			m[name] = &fstest.MapFile{Data: append(append(slices.Clone(d[:loc[2]]), "128"...), d[loc[3]:]...)}
-		}},
-		{"WGT004", qwen, inspect.Error, edit(chunk+"/model.mil", "@model_path/weights/weight.bin", "@model_path/../other/weight.bin")},
-		{"TOK004", qwen, inspect.Error, func(m fstest.MapFS) {
-			m["tokenizer_config.json"] = &fstest.MapFile{Data: []byte(`{}`)}
-			m["generation_config.json"] = &fstest.MapFile{Data: []byte(`{}`)}
-			m["config.json"] = &fstest.MapFile{Data: []byte(`{}`)}
-			d := bytes.ReplaceAll(m["tokenizer.json"].Data, []byte("<|im_end|>"), []byte("<|im_over|>"))
-			m["tokenizer.json"] = &fstest.MapFile{Data: bytes.ReplaceAll(d, []byte("<|endoftext|>"), []byte("<|overtext|>"))}
-		}},
-		{"TOK005", qwen, inspect.Warning, edit("tokenizer_config.json", `"eos_token": "<|im_end|>"`, `"eos_token": "<|nobody|>"`)},
-		{"TOK006", qwen, inspect.Note, edit("tokenizer_config.json", `"chat_template"`, `"other"`)},
-		{"TOK007", "tiny/anemll-gemma3-rotate/compiled", inspect.Note, nil},
-		{"RUN001", qwen, inspect.Note, nil},
-		{"RUN002", "tiny/anemll-gemma3-rotate/compiled", inspect.Note, nil},
-		{"RUN003", "tiny/seed-qwen3_5-lut6/compiled", inspect.Warning, func(m fstest.MapFS) {
-			name := "qwen35_FFN_PF_lut6_chunk_01of01.mlmodelc/model.mil"
-			m[name] = &fstest.MapFile{Data: bytes.ReplaceAll(m[name].Data, []byte("state<tensor<fp16, [6, 3, 128]>>"), []byte("state<tensor<fp16, [6, 128, 3]>>"))}
-		}},
-		{"RUN004", "tiny/seed-qwen3-int8/compiled", inspect.Warning, nil},
-		{"RUN005", qwen, inspect.Note, func(m fstest.MapFS) {
-			m[chunk+"/weights/weight.bin"] = &fstest.MapFile{Data: lfs(2 << 30)}
-		}},
-		{"RUN006", "tiny/seed-qwen3_5-lut6/compiled", inspect.Note, nil},
-		{"RUN006", "tiny/seed-gemma4-block-window-fp16/compiled", inspect.Note, nil},
-		{"RUN007", "tiny/anemll-gemma3-mono/compiled", inspect.Note, nil},
-		{"RUN008", "tiny/anemll-gemma3-rotate/compiled", inspect.Note, nil},
-		{"RUN009", qwen, inspect.Warning, func(m fstest.MapFS) {
-			name := "qwen_FFN_PF_lut6_chunk_01of02.mlmodelc/model.mil"
-			m[name] = &fstest.MapFile{Data: bytes.Replace(m[name].Data, []byte("tensor<fp16, [1, 1, 1, 64]> causal_mask"), []byte("tensor<fp16, [1, 1, 1, 9000]> causal_mask"), 1)}
-		}},
-		{"RUN010", qwen, inspect.Error, edit("meta.yaml", "    prefill_dynamic_slice: true\n", "    update_mask_prefill: true\n")},
-		{"RUN010", qwen, inspect.Note, edit("meta.yaml", "    prefill_dynamic_slice: true\n", "")},
-	} {
+		}
+		edit("meta.yaml", "    split_rotate: true\n", "")(m)
+	}},
+	{"CFG030", "tiny/cml-qwen2-mono-fp16/compiled", inspect.Warning, edit("model_config.json", `"architecture": "qwen2"`, `"architecture": ""`)},
+	{"CFG030", "tiny/cml-qwen2-mono-fp16/compiled", inspect.Error, edit("model_config.json", `"context_length": 64`, `"context_length": "64"`)},
+	{"MIL008", qwen, inspect.Error, func(m fstest.MapFS) {
+		name := "qwen_embeddings.mlmodelc/model.mil"
+		m[name] = &fstest.MapFile{Data: bytes.ReplaceAll(m[name].Data, []byte("input_ids"), []byte("inputs"))}
+	}},
+	{"MIL009", qwen, inspect.Error, func(m fstest.MapFS) {
+		name := "qwen_lm_head_lut6.mlmodelc/model.mil"
+		m[name] = &fstest.MapFile{Data: bytes.ReplaceAll(m[name].Data, []byte("logits2"), []byte("logits7"))}
+	}},
+	{"MIL006", qwen, inspect.Error, func(m fstest.MapFS) {
+		name := chunk + "/model.mil"
+		m[name] = &fstest.MapFile{Data: bytes.ReplaceAll(m[name].Data, []byte("current_pos"), []byte("position_no"))}
+	}},
+	{"WGT003", qwen, inspect.Error, func(m fstest.MapFS) {
+		name := chunk + "/model.mil"
+		re := regexp.MustCompile(`offset = uint64\((\d{4,})\)`)
+		loc := re.FindSubmatchIndex(m[name].Data)
+		d := slices.Clone(m[name].Data)
+		m[name] = &fstest.MapFile{Data: append(append(slices.Clone(d[:loc[2]]), "128"...), d[loc[3]:]...)}
+	}},
+	{"WGT004", qwen, inspect.Error, edit(chunk+"/model.mil", "@model_path/weights/weight.bin", "@model_path/../other/weight.bin")},
+	{"TOK004", qwen, inspect.Error, func(m fstest.MapFS) {
+		m["tokenizer_config.json"] = &fstest.MapFile{Data: []byte(`{}`)}
+		m["generation_config.json"] = &fstest.MapFile{Data: []byte(`{}`)}
+		m["config.json"] = &fstest.MapFile{Data: []byte(`{}`)}
+		d := bytes.ReplaceAll(m["tokenizer.json"].Data, []byte("<|im_end|>"), []byte("<|im_over|>"))
+		m["tokenizer.json"] = &fstest.MapFile{Data: bytes.ReplaceAll(d, []byte("<|endoftext|>"), []byte("<|overtext|>"))}
+	}},
+	{"TOK005", qwen, inspect.Warning, edit("tokenizer_config.json", `"eos_token": "<|im_end|>"`, `"eos_token": "<|nobody|>"`)},
+	{"TOK006", qwen, inspect.Note, edit("tokenizer_config.json", `"chat_template"`, `"other"`)},
+	{"TOK007", "tiny/anemll-gemma3-rotate/compiled", inspect.Note, nil},
+	{"RUN001", qwen, inspect.Note, nil},
+	{"RUN002", "tiny/anemll-gemma3-rotate/compiled", inspect.Note, nil},
+	{"RUN003", "tiny/seed-qwen3_5-lut6/compiled", inspect.Warning, func(m fstest.MapFS) {
+		name := "qwen35_FFN_PF_lut6_chunk_01of01.mlmodelc/model.mil"
+		m[name] = &fstest.MapFile{Data: bytes.ReplaceAll(m[name].Data, []byte("state<tensor<fp16, [6, 3, 128]>>"), []byte("state<tensor<fp16, [6, 128, 3]>>"))}
+	}},
+	{"RUN004", "tiny/seed-qwen3-int8/compiled", inspect.Warning, nil},
+	{"RUN005", qwen, inspect.Note, func(m fstest.MapFS) {
+		m[chunk+"/weights/weight.bin"] = &fstest.MapFile{Data: lfs(int64(2 << 30))}
+	}},
+	{"RUN006", "tiny/seed-qwen3_5-lut6/compiled", inspect.Note, nil},
+	{"RUN006", "tiny/seed-gemma4-block-window-fp16/compiled", inspect.Note, nil},
+	{"RUN007", "tiny/anemll-gemma3-mono/compiled", inspect.Note, nil},
+	{"RUN008", "tiny/anemll-gemma3-rotate/compiled", inspect.Note, nil},
+	{"RUN009", qwen, inspect.Warning, func(m fstest.MapFS) {
+		name := "qwen_FFN_PF_lut6_chunk_01of02.mlmodelc/model.mil"
+		m[name] = &fstest.MapFile{Data: bytes.Replace(m[name].Data, []byte("tensor<fp16, [1, 1, 1, 64]> causal_mask"), []byte("tensor<fp16, [1, 1, 1, 9000]> causal_mask"), 1)}
+	}},
+	{"RUN010", qwen, inspect.Error, edit("meta.yaml", "    prefill_dynamic_slice: true\n", "    update_mask_prefill: true\n")},
+	{"RUN010", qwen, inspect.Note, edit("meta.yaml", "    prefill_dynamic_slice: true\n", "")},
+}
+
+// TestRulesFire has a failing case for every rule that no mutation of
+// TestMutations covers.
+func TestRulesFire(t *testing.T) {
+	for _, c := range slices.Concat(fireCases, moreCases, newCases) {
 		t.Run(c.rule+"/"+string(c.severity), func(t *testing.T) {
 			t.Parallel()
 			files := load(t, sharedtest.Path(t, "models/"+c.pkg))
-			fires := func(m fstest.MapFS) bool {
-				r, err := inspect.Validate(context.Background(), open(t, m, "pkg"), inspect.Options{Only: []string{c.rule}})
-				if err != nil {
-					t.Fatal(err)
-				}
-				return slices.ContainsFunc(r.Findings, func(f *inspect.Finding) bool { return f.ID == c.rule && f.Severity == c.severity })
-			}
 			if c.change == nil {
-				if !fires(files) {
+				if !fires(t, open(t, files, "pkg"), c.rule, c.severity) {
 					t.Error("does not fire on a package that has the property")
 				}
 				return
 			}
-			if fires(files) {
+			if fires(t, open(t, files, "pkg"), c.rule, c.severity) {
 				t.Error("fires on the unchanged package")
 			}
 			m := maps.Clone(files)
 			c.change(m)
-			if !fires(m) {
+			if !fires(t, open(t, m, "pkg"), c.rule, c.severity) {
 				t.Error("does not fire on the changed package")
 			}
 		})
+	}
+}
+
+// TestFindingTargets: a rule names every target of its findings.
+func TestFindingTargets(t *testing.T) {
+	seen := map[string]bool{}
+	for _, c := range slices.Concat(fireCases, moreCases, newCases) {
+		m := maps.Clone(load(t, sharedtest.Path(t, "models/"+c.pkg)))
+		if c.change != nil {
+			c.change(m)
+		}
+		r, err := inspect.Validate(context.Background(), open(t, m, "pkg"), inspect.Options{Only: []string{c.rule}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		rule, _ := inspect.Explain(c.rule)
+		for _, f := range r.Findings {
+			if f.Hint == "" || strings.Contains(f.Message, "%!") || strings.Contains(f.Hint, "%!") {
+				t.Errorf("%s: message %q, hint %q", c.rule, f.Message, f.Hint)
+			}
+			for _, name := range f.Targets {
+				seen[c.rule] = true
+				if !slices.Contains(rule.Targets, name) {
+					t.Errorf("%s: a finding fails on %s, the rule does not say so", c.rule, name)
+				}
+			}
+		}
+	}
+	for _, r := range inspect.Catalogue() {
+		for _, name := range r.Targets {
+			if !slices.Contains(inspect.Targets(), name) {
+				t.Errorf("%s names %q, which is no target", r.ID, name)
+			}
+		}
+		if len(r.Targets) > 0 && !seen[r.ID] {
+			t.Logf("%s: no case with a target", r.ID)
+		}
 	}
 }
 
@@ -215,7 +259,7 @@ func TestCleanForEveryRule(t *testing.T) {
 	// RUN001 always says what the package needs, RUN037 and RUN038 what every
 	// package of their converter has; the others are skipped where they find
 	// nothing
-	always := []string{"RUN001", "RUN002", "WGT005", "RUN007", "RUN008", "RUN037", "RUN038", "PKG019", "CFG033"}
+	always := []string{"RUN001", "RUN002", "WGT005", "RUN007", "RUN008", "RUN037", "RUN038", "PKG019", "CFG033", "PKG023", "MIL023", "MIL024", "RUN040", "RUN042"}
 	for _, r := range inspect.Catalogue() {
 		if !clean[r.ID] && !slices.Contains(always, r.ID) {
 			t.Errorf("%s runs clean on no good package", r.ID)

@@ -26,17 +26,17 @@ func checkTokenizerPresent(p *Pass) {
 				f.Fix("make it from %s with transformers: AutoTokenizer.from_pretrained(...).save_pretrained(...)", name)
 			}
 		}
-		if p.pkg.Layout == manifest.MLKV {
-			f.As(Warning).Fix("the runtime of this layout fetches its tokenizer; copy it into hf_model/ to use the package alone")
+		if p.fixedModel() {
+			f.As(Warning).Fix("copy it into hf_model/ to use the package alone; the runtime of this layout fetches its tokenizer")
 		}
 	}
 	if t.ConfigFile == "" {
 		f := p.Report(diag.In(path.Join(dir, "tokenizer_config.json")), "tokenizer_config.json is missing").Compare("absent", "tokenizer_config.json").Fix("copy it from the model's checkpoint")
-		if p.pkg.Layout == manifest.MLKV {
+		if p.fixedModel() {
 			f.As(Warning)
 		}
 	}
-	if p.pkg.Kind == manifest.CoreMLLLM && t.ModelConfig == "" && p.pkg.Layout != manifest.MLKV {
+	if p.pkg.Kind == manifest.CoreMLLLM && t.ModelConfig == "" && !p.fixedModel() {
 		p.Report(diag.In(path.Join(dir, "config.json")), "config.json is missing: swift-transformers refuses the folder").Compare("absent", "config.json").As(Warning).On(coremlLLM)
 	}
 }
@@ -138,7 +138,7 @@ func checkSpecialTokens(p *Pass) {
 		if s, ok := t.Special[name]; ok && s.ID < 0 {
 			f := p.Report(s.Pos, "%s_token %q is not in the vocabulary", name, s.Content).Compare(s.Content, "a token of tokenizer.json")
 			if name == "eos" {
-				f.Fix("a runtime that stops on it never stops")
+				f.Fix("write a token that tokenizer.json has; a runtime that waits for this one never stops")
 			}
 		}
 	}

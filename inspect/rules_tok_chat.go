@@ -17,8 +17,13 @@ func (p *Pass) templatePos(err error) diag.Pos {
 	t := &p.pkg.Tokenizer
 	at := diag.In(t.ChatTemplateFrom)
 	var e *chattmpl.Error
-	if errors.As(err, &e) && t.ChatTemplateFrom == t.TemplateFile {
+	var raised *chattmpl.RaiseError
+	switch {
+	case t.ChatTemplateFrom != t.TemplateFile:
+	case errors.As(err, &e):
 		at.Line = e.Line
+	case errors.As(err, &raised):
+		at.Line = raised.Line
 	}
 	return at
 }

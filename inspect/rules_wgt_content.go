@@ -185,7 +185,7 @@ func checkPalettes(p *Pass) {
 		}
 		if poor > 0 {
 			p.Report(pt.position(first.Pos), "%d of %d tables of %s use at most half of their entries (first: %s)", poor, tables, pt.label(), first.Outputs[0].Name).Compare(poor, 0).
-				Fix("fewer bits, or larger groups, store the same values in less room")
+				Fix("use fewer bits or larger groups: the same values in less room")
 		}
 	}
 	if !some {
@@ -274,4 +274,57 @@ func checkSharing(p *Pass) {
 				Compare(lost, 0).Fix("combine the functions with coremltools' save_multifunction, which stores equal weights once")
 		}
 	}
+}
+
+// checkTaps: convolutions whose leading or trailing taps are zero in every
+// channel.
+func checkTaps(p *Pass) {
+	some := false
+	for _, pt := range p.usable() {
+		for _, f := range pt.model.Program.Functions {
+			ix := pt.program(f.Name)
+			for _, op := range ix.ops {
+				w := ix.operand(op, "weight")
+				if op.Type != "conv" || w == nil || w.Blob == nil || w.Type.DType != tensor.FP16 || len(w.Type.Shape) < 3 {
+					continue
+				}
+				taps := w.Type.Shape[len(w.Type.Shape)-1]
+				if taps < 2 {
+					continue
+				}
+				data, err := pt.model.Weights.Data(w.Blob)
+				if err != nil {
+					continue
+				}
+				some = true
+				if zero := zeroTaps(data, taps); zero > 0 && zero < taps {
+					p.Report(pt.position(op.Pos), "function %s of %s: %d of the %d taps of conv %s are zero in every channel", f.Name, pt.label(), zero, taps, op.Outputs[0].Name).
+						Compare(zero, 0).Fix("convert with a kernel of %d: padding with zeros made LFM2 repeat one word in fp16", taps-zero)
+				}
+			}
+		}
+	}
+	if !some {
+		p.Skip("no convolution with several taps has readable weights")
+	}
+}
+
+// zeroTaps counts the columns of fp16 rows that are zero in every row.
+func zeroTaps(data []byte, taps int) int {
+	zero := make([]bool, taps)
+	for i := range zero {
+		zero[i] = true
+	}
+	for i := 0; i+1 < len(data); i += 2 {
+		if data[i] != 0 || data[i+1]&0x7f != 0 {
+			zero[i/2%taps] = false
+		}
+	}
+	n := 0
+	for _, z := range zero {
+		if z {
+			n++
+		}
+	}
+	return n
 }

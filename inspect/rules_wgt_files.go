@@ -158,10 +158,10 @@ func checkWeightSize(p *Pass) {
 				Also(blobPos(w.part, last)).Fix("fetch the file again")
 		case size >= blob.Align(want)+blob.Alignment:
 			p.Report(diag.AtOffset(w.name, want), "%s %d bytes, the program reads %d: %d bytes at the end belong to nothing", whose, size, want, size-want).
-				Compare(size, want).Also(blobPos(w.part, last)).Fix("the file may be from another conversion")
+				Compare(size, want).Also(blobPos(w.part, last)).Fix("fetch the file that belongs to this program; this one is of another conversion")
 		case size > want && size != blob.Align(want):
 			p.Report(diag.AtOffset(w.name, want), "%s %d bytes, the program reads %d", whose, size, want).Compare(size, want).Also(blobPos(w.part, last)).
-				Fix("the file may be from another conversion")
+				Fix("fetch the file that belongs to this program; this one is of another conversion")
 		}
 	})
 }
@@ -253,7 +253,7 @@ func (p *Pass) record(w *weightFile, u blobUse) bool {
 	}
 	if n := u.payload(); n >= 0 && rec.Size != n {
 		p.Report(at, "the blob holds %d bytes, %s takes %d", rec.Size, u.value.Type, n).Compare(rec.Size, n).Also(blobPos(w.part, u)).
-			Fix("the weight file and the program are from different conversions")
+			Fix("fetch weight file and program from one source; these are of different conversions")
 		return true
 	}
 	if rec.DataOffset != rec.Offset+blob.HeaderSize {

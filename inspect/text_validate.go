@@ -1,24 +1,27 @@
 package inspect
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
 )
 
-// WriteText prints the findings for people, grouped by severity, each with
-// the line it points at.
+// WriteText prints the findings for people, grouped by the file of their
+// first place, the file with the worst finding first, each with the lines
+// that it points at.
 func (r *ValidateReport) WriteText(w io.Writer, color bool) error {
 	ew := &errWriter{w: w}
 	s := style{color}
-	for i, f := range r.Findings {
-		if i > 0 {
-			fmt.Fprintln(ew)
+	for _, g := range r.byFile() {
+		fmt.Fprintf(ew, "%s  %s\n", s.in(bold, printable(g.file)), s.in(dim, plural(len(g.findings), "finding")))
+		for i, f := range g.findings {
+			if i > 0 {
+				fmt.Fprintln(ew)
+			}
+			r.writeFinding(ew, s, f)
 		}
-		r.writeFinding(ew, s, f)
-	}
-	if len(r.Findings) > 0 {
 		fmt.Fprintln(ew)
 	}
 	sum := []string{
@@ -26,8 +29,11 @@ func (r *ValidateReport) WriteText(w io.Writer, color bool) error {
 		s.in(pick(r.Summary.Warning > 0, yellow), plural(r.Summary.Warning, "warning")),
 		plural(r.Summary.Note, "note"),
 	}
-	fmt.Fprintf(ew, "%s: %s  %s\n", s.in(bold, printable(r.Package.Name)), strings.Join(sum, ", "),
-		s.in(dim, fmt.Sprintf("(%d checks, %d left out)", len(r.Run), len(r.Skipped))))
+	fmt.Fprintf(ew, "%s: %s  %s\n", s.in(bold, printable(cmp.Or(r.Package.Name, r.Package.Path))), strings.Join(sum, ", "),
+		s.in(dim, fmt.Sprintf("(%s, %d left out)", plural(len(r.Run), "check"), len(r.Skipped))))
+	if what := r.Target.String(); what != "" {
+		fmt.Fprintf(ew, "judged for %s\n", printable(what))
+	}
 	if r.Suppressed > 0 {
 		fmt.Fprintf(ew, "%s left out by the baseline or by suppressions\n", plural(r.Suppressed, "finding"))
 	}
@@ -37,6 +43,32 @@ func (r *ValidateReport) WriteText(w io.Writer, color bool) error {
 		}
 	}
 	return ew.err
+}
+
+// fileGroup is the findings of one file.
+type fileGroup struct {
+	file     string
+	findings []*Finding
+}
+
+// byFile groups the findings, which are sorted by severity.
+func (r *ValidateReport) byFile() []*fileGroup {
+	var groups []*fileGroup
+	index := map[string]*fileGroup{}
+	for _, f := range r.Findings {
+		file := "the package"
+		if len(f.Where) > 0 {
+			file = f.Where[0].File
+		}
+		g := index[file]
+		if g == nil {
+			g = &fileGroup{file: file}
+			index[file] = g
+			groups = append(groups, g)
+		}
+		g.findings = append(g.findings, f)
+	}
+	return groups
 }
 
 func pick(when bool, code string) string {

@@ -18,10 +18,14 @@ import (
 
 // Options choose what Validate does. The zero value runs every rule.
 type Options struct {
-	Only    []string // ids or families ("WGT"); empty = all
-	Skip    []string // ids or families
-	Fast    bool     // leave out rules that read weight files
-	Targets []string // "macos15", "ios18", ...: warnings for these become errors
+	Only []string // ids or families ("WGT"); empty = all
+	Skip []string // ids or families
+	Fast bool     // leave out rules that read weight files
+	// Targets are what the package is meant for (see Targets()): findings
+	// that name one of them become errors, those that name only others of
+	// the same kind notes. Without any, the systems from the package's own
+	// minimum on are assumed, which makes nothing an error.
+	Targets []string
 	// Baseline holds fingerprints (Finding.Fingerprint) of findings that are
 	// known and accepted; they are left out and counted in Suppressed.
 	Baseline []string
@@ -34,6 +38,7 @@ type Options struct {
 type ValidateReport struct {
 	Schema     string         `json:"schema"` // "anepkg.validate/1"
 	Package    PackageRef     `json:"package"`
+	Target     TargetInfo     `json:"target"`
 	Summary    Summary        `json:"summary"`
 	Findings   []*Finding     `json:"findings"`
 	Run        []string       `json:"checks_run"`
@@ -91,7 +96,11 @@ func Validate(ctx context.Context, pkg *manifest.Package, opts Options) (*Valida
 		return nil, err
 	}
 	r := &ValidateReport{Schema: "anepkg.validate/1", Findings: []*Finding{}, Run: []string{}, Skipped: []SkippedCheck{},
-		Package: PackageRef{pkg.Path, string(pkg.Kind), string(pkg.Layout), pkg.Name}}
+		Package: PackageRef{pkg.Path, string(pkg.Kind), string(pkg.Layout), pkg.Name},
+		Target:  TargetInfo{Names: opts.Targets, Reason: "named by the caller"}}
+	if len(opts.Targets) == 0 {
+		r.Target = v.assumeTarget()
+	}
 	for i := range rules {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -127,6 +136,9 @@ func (r *ValidateReport) run(v *view, rule *Rule, opts Options) {
 	case opts.Fast && rule.Needs&NeedsWeights != 0:
 		r.skip(rule.ID, "reads weight files; left out in fast mode")
 		return
+	case v.pkg.Truncated && v.pkg.Kind == manifest.Unknown && rule.ID != "PKG001":
+		r.skip(rule.ID, "the folder is no package")
+		return
 	case rule.For != nil && !slices.Contains(rule.For, v.pkg.Kind):
 		r.skip(rule.ID, "not for packages of kind "+string(v.pkg.Kind))
 		return
@@ -137,11 +149,16 @@ func (r *ValidateReport) run(v *view, rule *Rule, opts Options) {
 		r.skip(rule.ID, "no program of the package can be read")
 		return
 	}
-	p := &Pass{view: v, Rule: rule, targets: opts.Targets}
+	p := &Pass{view: v, Rule: rule, target: r.Target}
 	p.guard()
 	if p.skipped != "" && len(p.out) == 0 {
 		r.skip(rule.ID, p.skipped)
 		return
+	}
+	for _, f := range p.out {
+		if f.Hint == "" {
+			f.Hint = rule.Fix()
+		}
 	}
 	r.Run = append(r.Run, rule.ID)
 	r.Findings = append(r.Findings, p.out...)
@@ -173,9 +190,7 @@ func (v *view) anyProgram() bool {
 // findings, sorts and counts.
 func (r *ValidateReport) finish(opts Options) {
 	for _, f := range r.Findings {
-		if f.Severity != Error && slices.ContainsFunc(f.targets, func(t string) bool { return slices.Contains(opts.Targets, t) }) {
-			f.Severity = Error
-		}
+		r.Target.judge(f)
 	}
 	slices.SortStableFunc(r.Findings, compareFindings)
 	r.Findings = slices.CompactFunc(r.Findings, func(a, b *Finding) bool {
@@ -254,7 +269,7 @@ func ReadBaseline(data []byte) ([]string, error) {
 		return nil, diag.Errorf(diag.Pos{}, diag.Malformed, "baseline is not the JSON of validate: %w", err)
 	}
 	if r.Schema != "anepkg.validate/1" {
-		return nil, diag.Errorf(diag.Pos{}, diag.Malformed, "baseline: got schema %q, want anepkg.validate/1", r.Schema)
+		return nil, diag.Errorf(diag.Pos{}, diag.Malformed, "baseline: got schema %q, want anepkg.validate/1", r.Schema).WithHint("write one with anepkg validate --json")
 	}
 	out := make([]string, 0, len(r.Findings))
 	for _, f := range r.Findings {

@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"context"
+	"crypto/sha256"
 	"slices"
 	"strings"
 
@@ -77,6 +78,8 @@ type view struct {
 	parts []*partView // in package order, absent ones included
 	facts facts
 	known *LayersReport // made once by layers
+
+	digests map[string][sha256.Size]byte // of files, made once each
 }
 
 // number is a fact and where it comes from.

@@ -141,6 +141,8 @@ func (s *cmlSet) match(described bool) (parts []*Part, layout Layout, why string
 				why += ", which win over chunk2 to chunk4 beside them"
 			}
 		}
+	case s.has("chunk_0") && (s.has("chunk_1") || s.has("chunk_head")):
+		parts, layout, why = s.take("chunk_0", "chunk_1", "chunk_2", "chunk_3"), StatefulChunks, "chunk_0 to chunk_3"
 	case s.has("model") && s.has("chunk_1"):
 		parts, layout, why = s.take("model"), StatefulChunks, "model beside chunk_1: the one-chunk form wins"
 	case s.has("chunk_1") || s.has("chunk_2") && s.has("chunk_3"):
@@ -149,8 +151,6 @@ func (s *cmlSet) match(described bool) (parts []*Part, layout Layout, why string
 			stems = append(stems, "chunk_4")
 		}
 		parts, layout, why = s.take(stems...), StatefulChunks, "chunk_1 and its successors"
-	case s.has("chunk_0") && (s.has("chunk_1") || s.has("chunk_head")):
-		parts, layout, why = s.take("chunk_0", "chunk_1", "chunk_2", "chunk_3"), StatefulChunks, "chunk_0 to chunk_3"
 	case described && s.has("encoder"):
 		parts, layout, why = []*Part{s.one(EncoderOf, "encoder")}, Encoder, "encoder beside a description"
 	case described && s.has("model"):

@@ -20,6 +20,8 @@ const (
 	maxFiles     = 50_000
 	maxDirs      = 10_000
 	maxWalkDepth = 24
+	maxStray     = 4_000   // files and folders looked at before anything of a package is seen
+	maxPackDepth = 3       // how deep a model or description file may lie to be a sign of a package
 	maxLinks     = 2       // folders reached through symbolic links inside each other
 	sniffSize    = 256     // bytes looked at in every file
 	sniffBelow   = 8 << 20 // larger files are neither pointers nor error pages
@@ -40,6 +42,7 @@ type walker struct {
 	files      []File
 	containers []container
 	dirs       int
+	known      bool // a model folder or a description file was seen
 	truncated  bool
 }
 
@@ -47,7 +50,7 @@ func (w *walker) walk(ctx context.Context, dir string, depth, links int) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if w.dirs++; w.dirs > maxDirs || depth > maxWalkDepth {
+	if w.dirs++; w.full() || w.dirs > maxDirs || depth > maxWalkDepth {
 		w.truncated = true
 		return nil
 	}
@@ -58,13 +61,24 @@ func (w *walker) walk(ctx context.Context, dir string, depth, links int) error {
 		}
 		return nil // an unreadable folder holds nothing that a runtime could use
 	}
-	for _, e := range entries {
-		if err := w.entry(ctx, dir, e, depth, links); err != nil {
-			return err
+	// files come before folders, so that a description file at the top is
+	// known before a large folder beside it is entered
+	for _, folders := range []bool{false, true} {
+		for _, e := range entries {
+			if (e.IsDir() || e.Type()&fs.ModeSymlink != 0) != folders {
+				continue
+			}
+			if err := w.entry(ctx, dir, e, depth, links); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
 }
+
+// full reports whether so much was seen, and nothing of a package, that the
+// folder is a home folder or a whole disk.
+func (w *walker) full() bool { return !w.known && len(w.files)+w.dirs > maxStray }
 
 func (w *walker) entry(ctx context.Context, dir string, e fs.DirEntry, depth, links int) error {
 	name := path.Join(dir, e.Name())
@@ -83,13 +97,18 @@ func (w *walker) entry(ctx context.Context, dir string, e fs.DirEntry, depth, li
 			return nil
 		}
 		if stem, kind := containerName(e.Name()); kind != "" {
+			w.known = w.known || depth <= maxPackDepth
 			w.containers = append(w.containers, container{path: name, stem: stem, kind: kind})
 		}
 		return w.walk(ctx, name, depth+1, links)
 	case mode.IsRegular():
-		if len(w.files) >= maxFiles {
+		if w.full() || len(w.files) >= maxFiles {
 			w.truncated = true
 			return nil
+		}
+		switch e.Name() {
+		case "meta.yaml", "meta.yml", "model_config.json", "Manifest.json", "model.mil", "coremldata.bin":
+			w.known = w.known || depth <= maxPackDepth
 		}
 		w.files = append(w.files, lookAt(w.fsys, name))
 	}

@@ -100,7 +100,8 @@ type Package struct {
 	Problems []*diag.Error
 	// Seen says in words what an unknown folder holds.
 	Seen []string
-	// Truncated is set when the folder holds more files than Files lists.
+	// Truncated is set when the folder holds more files than Files lists: a
+	// walk ends early where nothing of a package is seen.
 	Truncated bool
 
 	mu         sync.Mutex  // guards the models of Parts

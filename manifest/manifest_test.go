@@ -295,6 +295,24 @@ func TestNestedFolder(t *testing.T) {
 	}
 }
 
+// TestStray: in a folder with thousands of files and nothing of a package the
+// walk ends early; a description file at the top keeps it going.
+func TestStray(t *testing.T) {
+	files := map[string]string{}
+	for i := range 300 {
+		for k := range 40 {
+			files[fmt.Sprintf("home/d%d/f%d.txt", i, k)] = "x"
+		}
+	}
+	if p := open(t, folder(files)); !p.Truncated || len(p.Files) > 5000 || p.Kind != manifest.Unknown || !strings.Contains(p.Reason, "more than the") {
+		t.Errorf("got %d files, truncated %t, %s: %s", len(p.Files), p.Truncated, p.Kind, p.Reason)
+	}
+	files["meta.yaml"] = meta
+	if p := open(t, folder(files)); p.Truncated || len(p.Files) != 12001 {
+		t.Errorf("with meta.yaml: got %d files, truncated %t", len(p.Files), p.Truncated)
+	}
+}
+
 func TestFiles(t *testing.T) {
 	pointer := "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a214614ab2935c943f9e0ff69d22eadbb8f32b1258daaa5e2ca24d17e2393\nsize 12345\n"
 	m := folder(map[string]string{

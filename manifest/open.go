@@ -64,7 +64,7 @@ func baseName(name string) string {
 // deeper: the root has no model and no description file, and exactly one of
 // its folders does.
 func (p *Package) onlyFolder() string {
-	if p.rootContainer() != "" || p.File("meta.yaml") != nil || p.File("meta.yml") != nil || p.File("model_config.json") != nil {
+	if p.Truncated || p.rootContainer() != "" || p.File("meta.yaml") != nil || p.File("meta.yml") != nil || p.File("model_config.json") != nil {
 		return ""
 	}
 	top := map[string]bool{}
@@ -249,7 +249,12 @@ func (p *Package) detectOther() {
 			p.Seen = append(p.Seen, s)
 		}
 	}
-	for _, pt := range p.Parts {
+	const maxSeen = 6 // models that are named
+	for i, pt := range p.Parts {
+		if i == maxSeen {
+			p.Seen = append(p.Seen, fmt.Sprintf("%d more models", len(p.Parts)-i))
+			break
+		}
 		p.Seen = append(p.Seen, "a model "+pt.Path)
 	}
 	switch {
@@ -259,5 +264,8 @@ func (p *Package) detectOther() {
 		p.Kind, p.Reason = NeuralNetwork, first[words[0]]+" is an uncompiled .mlmodel, the form before .mlpackage"
 	case p.Reason == "":
 		p.Reason = fmt.Sprintf("no meta.yaml, no model_config.json and no model folder among %d files", len(p.Files))
+	}
+	if p.Truncated {
+		p.Reason += fmt.Sprintf("; the folder holds more than the %d files that were looked at", len(p.Files))
 	}
 }

@@ -44,7 +44,7 @@ func (r *tokenizerFacts) added(d *jsonDoc, top *int) error {
 		return d.fail(d.i, "added token without id and content")
 	}
 	special, _ := e.Member("special").Bool()
-	r.t.Added = append(r.t.Added, SpecialToken{Content: text, ID: id, Special: special, Pos: e.Pos})
+	r.t.Added = append(r.t.Added, SpecialToken{Content: text, ID: id, Special: special, Pos: e.Member("id").At(e.Pos)})
 	r.ids[text] = id
 	*top = max(*top, id)
 	return nil

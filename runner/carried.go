@@ -93,10 +93,14 @@ func (c *carried) Write(name string, t *tensor.Tensor) error {
 	return nil
 }
 
-// Snapshot keeps the tensors themselves: no call changes one in place.
+// Snapshot copies every tensor: later calls overwrite them.
 func (c *carried) Snapshot() (coreml.Snapshot, error) {
 	snap := make(coreml.Snapshot, len(c.now))
-	for name, t := range c.now {
+	for name := range c.now {
+		t, err := c.Read(name)
+		if err != nil {
+			return nil, err
+		}
 		snap[name] = t
 	}
 	return snap, nil

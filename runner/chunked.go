@@ -24,6 +24,8 @@ type chunked struct {
 	lmHead *unit
 	reader *head
 	st     *states
+	in     inputs
+	trail  []trailEntry
 }
 
 // openChunked loads a package of chunks and chooses its rules.
@@ -48,11 +50,12 @@ func openChunked(ctx context.Context, l *loader) (Contract, string, error) {
 		l.opts.Logger.Warn("embeddings take one token only: the prompt is fed one by one", "part", emb.Path, "batch", fc.batch)
 		fc.batch = 0
 	}
+	l.reuse = true
 	name, ru, why := fc.rules(string(manifest.Chunked), lastTokenOutput(l.pkg.Params, groups.models[len(groups.models)-1]))
 	need := neededFunctions(ru, l.opts)
 	l.total = len(need)*len(groups.models) + 2
 
-	net := &chunked{}
+	net := &chunked{in: inputs{mask: plainMasks}}
 	if net.embed, err = l.loadPart(ctx, embPart, emb); err != nil {
 		return nil, "", err
 	}
@@ -235,7 +238,8 @@ func (c *chunked) close() error {
 }
 
 func (c *chunked) run(ctx context.Context, st step, ids []int) (Scores, error) {
-	in := newInputs(st, ids)
+	in := &c.in
+	in.begin(st, ids)
 	args, err := in.fill(c.embed)
 	if err != nil {
 		return Scores{}, err
@@ -251,7 +255,7 @@ func (c *chunked) run(ctx context.Context, st step, ids []int) (Scores, error) {
 	if err != nil {
 		return Scores{}, err
 	}
-	trail := []trailEntry{{c.embed, hidden}}
+	c.trail = append(c.trail[:0], trailEntry{c.embed, hidden})
 	for _, p := range c.chunks {
 		u, err := p.unit(st.fn)
 		if err != nil {
@@ -267,25 +271,28 @@ func (c *chunked) run(ctx context.Context, st step, ids []int) (Scores, error) {
 		if hidden, err = u.output(outs, outHidden); err != nil {
 			return Scores{}, err
 		}
-		trail = append(trail, trailEntry{u, hidden})
+		c.trail = append(c.trail, trailEntry{u, hidden})
 	}
 	if !st.want {
 		return Scores{}, nil
 	}
-	return c.score(ctx, st, trail)
+	return c.score(ctx, st)
 }
 
 // score runs the lm_head on the last token of the last chunk's output.
-func (c *chunked) score(ctx context.Context, st step, trail []trailEntry) (Scores, error) {
-	in := &c.lmHead.fn.Inputs[0]
-	hidden := convert(lastRow(trail[len(trail)-1].out), in.DType)
-	outs, err := c.lmHead.predict(ctx, map[string]*tensor.Tensor{in.Name: hidden}, nil)
+func (c *chunked) score(ctx context.Context, st step) (Scores, error) {
+	c.in.from[c.lmHead.fn.Inputs[0].Name] = lastRow(c.trail[len(c.trail)-1].out)
+	args, err := c.in.fill(c.lmHead)
+	if err != nil {
+		return Scores{}, err
+	}
+	outs, err := c.lmHead.predict(ctx, args, nil)
 	if err != nil {
 		return Scores{}, err
 	}
 	sc, err := c.reader.read(c.lmHead, outs)
 	if diag.CodeOf(err) == diag.RunFailed {
-		err = blame(st, trail, err)
+		err = blame(st, c.trail, err)
 	}
 	return sc, err
 }

@@ -188,7 +188,7 @@ func (r *Runner) Force(ctx context.Context, prompt, forced []int, mode PrefillMo
 	if mode == "" {
 		mode = r.opts.Prefill
 	}
-	sc, _, err := r.seq.prompt(ctx, prompt, mode, false, nil)
+	sc, _, err := r.seq.prompt(ctx, feeding{ids: prompt, mode: mode}, nil)
 	if err != nil {
 		return err
 	}

@@ -37,7 +37,8 @@ type Contract interface {
 	Close() error
 }
 
-// Scores is what a head says about the next token.
+// Scores is what a head says about the next token. Its slices are good until
+// the next call of the contract.
 type Scores struct {
 	// Logits has one value for each id; nil when the head gives only the
 	// best token.

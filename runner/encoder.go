@@ -94,13 +94,13 @@ func (e *encoder) embed(ctx context.Context, ids []int) ([]float32, error) {
 	for i, id := range ids {
 		padded[i], mask[i] = id, 1
 	}
-	in := map[string]*tensor.Tensor{}
+	in, made := map[string]*tensor.Tensor{}, newInputs(step{}, nil)
 	for _, f := range []struct {
 		name string
 		vals []int
 	}{{inIDs, padded}, {"attention_mask", mask}} {
 		if feat := e.unit.fn.Input(f.name); feat != nil {
-			t, err := ints(e.unit, feat, knownShape(feat, 1, e.length), f.vals)
+			t, err := made.ints(e.unit, feat, made.knownShape(feat, 1, e.length), f.vals)
 			if err != nil {
 				return nil, err
 			}

@@ -44,10 +44,10 @@ func familyOf(tok tokenizer.Tokenizer) *family {
 	return nil
 }
 
-// render writes the messages and opens the assistant's turn. A system
+// render writes the messages and with open the assistant's opening. A system
 // message of a format without that role is put before the first user
 // message, as Gemma's own template does.
-func (f *family) render(msgs []chattmpl.Message, bos string) string {
+func (f *family) render(msgs []chattmpl.Message, bos string, open bool) string {
 	var b strings.Builder
 	if f.bos {
 		b.WriteString(bos)
@@ -63,7 +63,9 @@ func (f *family) render(msgs []chattmpl.Message, bos string) string {
 		b.WriteString(f.after)
 		prefix = ""
 	}
-	b.WriteString(f.open("assistant"))
+	if open {
+		b.WriteString(f.open("assistant"))
+	}
 	return b.String()
 }
 

@@ -2,11 +2,13 @@ package runner
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/anepkg/anepkg/coreml/diag"
-	"github.com/anepkg/anepkg/manifest"
 	"github.com/anepkg/anepkg/runner/sample"
+	"github.com/anepkg/anepkg/runner/tokenizer"
 )
 
 // Request asks for text. The zero value of every field but PromptIDs works.
@@ -21,22 +23,33 @@ type Request struct {
 	StopIDs   []int
 	IgnoreEOS bool
 	// StopStrings end generation when the text holds one; the text ends
-	// before it.
+	// before it. One that is a special token works as its id.
 	StopStrings []string
 	// KeepLogits fills Result.Logits; an error of class diag.Usage when the
 	// head gives none.
 	KeepLogits bool
+	// KeepLogprobs fills Result.Logprobs, with the TopLogprobs best tokens of
+	// each choice; an error of class diag.Usage when the head gives no logits.
+	KeepLogprobs bool
+	TopLogprobs  int
 	// Reuse keeps the positions that PromptIDs share with what the state
 	// holds, where the contract allows it; by default the state is emptied.
 	Reuse bool
+	// Stable is how many leading ids of PromptIDs a later prompt will begin
+	// with, as far as is known; 0 = not known. Where the contract cannot go
+	// back, a snapshot is kept there for Reuse.
+	Stable int
 	// Prefill overrides Options.Prefill; "" = as opened.
 	Prefill PrefillMode
 	// Shift goes on when the context is full: the state is emptied and the
-	// later half of the tokens fed again. Contracts whose states hold more
-	// than the KV cache of those tokens refuse it (class diag.Unsupported).
+	// later half of the tokens fed again, which every contract allows (the
+	// package format's rule for dropping context).
 	Shift bool
 	// Raw keeps special tokens in the text.
 	Raw bool
+	// OnThinking, if not nil, is told when a special token, which the text
+	// leaves out, opens or closes what the model thinks (Gemma 4).
+	OnThinking func(open bool)
 }
 
 func (q Request) mode(o Options) PrefillMode {
@@ -85,6 +98,16 @@ type Result struct {
 	StopString    string       `json:"stop_string,omitempty"`
 	Shifts        int          `json:"shifts,omitempty"` // how often the window was shifted
 	Logits        [][]float32  `json:"-"`
+	// Logprobs has an entry for each of GeneratedIDs and, when a stop id was
+	// chosen, one for it at the end.
+	Logprobs []TokenLogprob `json:"-"`
+}
+
+// TokenLogprob is a chosen token and the best ones at its place, by the
+// model's own distribution: see sample.Logprobs.
+type TokenLogprob struct {
+	sample.Logprob
+	Top []sample.Logprob // best first
 }
 
 // Generate feeds the prompt and generates until a stop, MaxTokens, or the
@@ -119,26 +142,35 @@ func (r *Runner) checkRequest(req Request) error {
 	if req.MaxTokens < 0 {
 		return diag.Errorf(diag.Pos{}, diag.Usage, "max tokens is %d, want 0 (no limit) or more", req.MaxTokens)
 	}
+	if req.TopLogprobs < 0 {
+		return diag.Errorf(diag.Pos{}, diag.Usage, "%d log probabilities of each token, want 0 or more", req.TopLogprobs)
+	}
 	if !r.HasLogits() {
-		if req.KeepLogits {
+		if req.KeepLogits || req.KeepLogprobs {
 			return diag.Errorf(diag.In(r.pkg.Path), diag.Usage, "the head gives only the best token, so there are no logits to keep")
 		}
 		if req.Sampler != nil && !req.Sampler.Config().Plain() {
 			return diag.Errorf(diag.In(r.pkg.Path), diag.Usage, "the head gives only the best token, so sampling is not possible (asked: %s)", req.Sampler.Config()).
-				WithHint("use --greedy without a repeat penalty")
+				WithHint("use --greedy without penalties and bias")
 		}
 	}
-	if why := unshiftable[r.Contract()]; req.Shift && why != "" {
-		return diag.Errorf(diag.In(r.pkg.Path), diag.Unsupported, "the window cannot be shifted in layout %s: %s", r.Contract(), why).
-			WithHint("leave the shift out: generation then ends with finish_reason context")
+	if err := r.checkBias(req.Sampler); err != nil {
+		return err
 	}
 	return r.checkPrompt(req.PromptIDs)
 }
 
-// unshiftable gives the reason for the contracts whose window cannot shift.
-var unshiftable = map[string]string{
-	string(manifest.ChunkedRecurrent): "its recurrent states were made by every token since the start, and dropping the older half would change what they hold",
-	string(manifest.MLKV):             "its recurrent states were made by every token since the start, and dropping the older half would change what they hold",
+// checkBias refuses a bias of a token that the model cannot choose.
+func (r *Runner) checkBias(s *sample.Sampler) error {
+	if s == nil || r.VocabSize() == 0 {
+		return nil
+	}
+	for _, id := range slices.Sorted(maps.Keys(s.Config().LogitBias)) {
+		if id >= r.VocabSize() {
+			return diag.Errorf(diag.In(r.pkg.Path), diag.Usage, "logit bias of token %d, want an id from 0 to %d", id, r.VocabSize()-1)
+		}
+	}
+	return nil
 }
 
 func (r *Runner) checkPrompt(ids []int) error {
@@ -166,7 +198,8 @@ type generation struct {
 	res    *Result
 	stops  map[int]bool
 	out    *textStream
-	ids    []int // prompt and generated, for the repeat penalty
+	marks  map[int]bool // special tokens that open (true) and close thinking
+	ids    []int        // prompt and generated, for a shift
 }
 
 func (g *generation) prepare() error {
@@ -191,8 +224,29 @@ func (g *generation) prepare() error {
 		}
 		g.r.opts.Logger.Warn("no text: the tokenizer cannot be read", "error", err)
 	}
+	if tok != nil && !g.req.Raw {
+		g.marks = marksOf(tok)
+		// The text leaves special tokens out, so that a stop string which is
+		// one would never be found.
+		for _, st := range g.req.StopStrings {
+			if id, ok := tok.ID(st); ok && tok.IsSpecial(id) {
+				g.stops[id] = true
+			}
+		}
+	}
 	g.out = newTextStream(tok, !g.req.Raw, g.req.StopStrings, g.emit)
 	return nil
+}
+
+// marksOf finds the special tokens that enclose thinking.
+func marksOf(tok tokenizer.Tokenizer) map[int]bool {
+	marks := map[int]bool{}
+	for name, open := range thinkTokens {
+		if id, ok := tok.ID(name); ok && tok.IsSpecial(id) {
+			marks[id] = open
+		}
+	}
+	return marks
 }
 
 func (g *generation) emit(s string) {
@@ -204,7 +258,8 @@ func (g *generation) emit(s string) {
 
 func (g *generation) run(ctx context.Context) error {
 	start := time.Now()
-	sc, fed, err := g.r.seq.prompt(ctx, g.req.PromptIDs, g.req.mode(g.r.opts), g.req.Reuse, func(n, total int) {
+	feed := feeding{ids: g.req.PromptIDs, mode: g.req.mode(g.r.opts), reuse: g.req.Reuse, stable: g.req.Stable}
+	sc, fed, err := g.r.seq.prompt(ctx, feed, func(n, total int) {
 		g.r.progress(Event{Phase: Prefilling, Done: n, Total: total})
 	})
 	g.res.Timings.PrefillTokens, g.res.Timings.Prefill = fed, time.Since(start).Seconds()
@@ -245,7 +300,7 @@ func (g *generation) run(ctx context.Context) error {
 // shift feeds the later half of a full context again, from an empty state.
 func (g *generation) shift(ctx context.Context) (Scores, error) {
 	keep := g.ids[len(g.ids)-max(1, g.r.ContextLength()/2):]
-	sc, _, err := g.r.seq.prompt(ctx, keep, g.req.mode(g.r.opts), false, nil)
+	sc, _, err := g.r.seq.prompt(ctx, feeding{ids: keep, mode: g.req.mode(g.r.opts)}, nil)
 	g.res.Shifts++
 	return sc, err
 }
@@ -257,7 +312,16 @@ func (g *generation) choose(sc Scores) (int, error) {
 	if sc.Logits == nil {
 		return sc.Token, nil
 	}
-	return g.req.Sampler.Next(sc.Logits, g.ids)
+	id, err := g.req.Sampler.Next(sc.Logits, g.req.PromptIDs, g.res.GeneratedIDs)
+	if err != nil || !g.req.KeepLogprobs {
+		return id, err
+	}
+	of, top, err := sample.Logprobs(sc.Logits, g.req.TopLogprobs, id)
+	if err != nil {
+		return 0, err
+	}
+	g.res.Logprobs = append(g.res.Logprobs, TokenLogprob{sample.Logprob{ID: id, Logprob: of[0]}, top})
+	return id, nil
 }
 
 // take adds a token and reports whether generation ends with it.
@@ -265,6 +329,9 @@ func (g *generation) take(id int) bool {
 	if g.stops[id] {
 		g.res.FinishReason, g.res.StopID = FinishStop, &id
 		return true
+	}
+	if open, mark := g.marks[id]; mark && g.req.OnThinking != nil {
+		g.req.OnThinking(open)
 	}
 	g.ids = append(g.ids, id)
 	g.res.GeneratedIDs = append(g.res.GeneratedIDs, id)

@@ -21,6 +21,9 @@ type head struct {
 	argmax bool     // argmax_idx and argmax_val
 	token  string   // output with the best token of all, "" if none
 	vocab  int
+	// What read gave last, for the next one.
+	scores []float32
+	values []float32
 }
 
 // newHead looks at the outputs of f. claims are the package's parameters,
@@ -178,7 +181,8 @@ func (h *head) info() HeadInfo {
 	return HeadInfo{Logits: len(h.logits) > 0, Vocab: h.vocab, Parts: h.sizes}
 }
 
-// read turns the outputs of u into scores. A NaN is an error of class
+// read turns the outputs of u into scores, which are good until the next
+// call. A NaN is an error of class
 // diag.RunFailed that names the part.
 func (h *head) read(u *unit, out map[string]*tensor.Tensor) (Scores, error) {
 	switch {
@@ -187,7 +191,7 @@ func (h *head) read(u *unit, out map[string]*tensor.Tensor) (Scores, error) {
 	case h.token != "":
 		return h.readToken(u, out)
 	}
-	logits := make([]float32, 0, h.vocab)
+	logits := h.scores[:0]
 	for i, name := range h.logits {
 		t := out[name]
 		if t == nil {
@@ -205,6 +209,7 @@ func (h *head) read(u *unit, out map[string]*tensor.Tensor) (Scores, error) {
 			}
 		}
 	}
+	h.scores = logits
 	return Scores{Logits: logits, Token: -1}, nil
 }
 
@@ -237,7 +242,7 @@ func (h *head) readParts(u *unit, out map[string]*tensor.Tensor) (Scores, error)
 	if at := firstNaN(val); at >= 0 {
 		return Scores{}, diag.Errorf(u.pos(), diag.RunFailed, "function %s: argmax_val of part %d is NaN", u.fn.Name, at+1)
 	}
-	best := Scores{Token: -1}
+	best := Scores{Token: -1, PartValues: h.values[:0]}
 	offset := 0
 	for i, size := range h.sizes {
 		local, v := idx.Int(i), float32(val.Float64(i))
@@ -250,6 +255,7 @@ func (h *head) readParts(u *unit, out map[string]*tensor.Tensor) (Scores, error)
 		best.PartValues = append(best.PartValues, v)
 		offset += size
 	}
+	h.values = best.PartValues
 	return best, nil
 }
 

@@ -3,6 +3,7 @@ package runner
 import (
 	"encoding/binary"
 	"math"
+	"slices"
 
 	"github.com/anepkg/anepkg/coreml"
 	"github.com/anepkg/anepkg/coreml/diag"
@@ -46,15 +47,54 @@ type inputs struct {
 	made map[string]*tensor.Tensor // values made from the step
 	mask maskStyle
 	rows map[string]rowSource // tables with a row for each token or position
+	// room keeps the tensors of earlier steps, which are written anew.
+	room  map[*coreml.Feature]*tensor.Tensor
+	args  map[string]*tensor.Tensor
+	nums  []int
+	shape []int
 }
 
 func newInputs(st step, ids []int) *inputs {
-	return &inputs{st: st, ids: ids, from: map[string]*tensor.Tensor{}, made: map[string]*tensor.Tensor{}, mask: plainMasks}
+	in := &inputs{mask: plainMasks}
+	in.begin(st, ids)
+	return in
 }
 
-// fill returns the inputs that u declares, in its element types.
+// begin readies the inputs for a step. What fill gave for the step before
+// may be overwritten.
+func (in *inputs) begin(st step, ids []int) {
+	in.st, in.ids = st, ids
+	if in.from == nil {
+		in.from, in.made = map[string]*tensor.Tensor{}, map[string]*tensor.Tensor{}
+		in.room, in.args = map[*coreml.Feature]*tensor.Tensor{}, map[string]*tensor.Tensor{}
+	}
+	clear(in.from)
+	clear(in.made)
+}
+
+// tensor returns a tensor of zeros for the input f.
+func (in *inputs) tensor(f *coreml.Feature, d tensor.DType, shape []int) *tensor.Tensor {
+	t := in.room[f]
+	if t == nil || t.DType != d || !slices.Equal(t.Shape, shape) {
+		t = tensor.New(d, shape...)
+		in.room[f] = t
+		return t
+	}
+	clear(t.Data)
+	return t
+}
+
+// numbers returns room for n integers, until the next call.
+func (in *inputs) numbers(n int) []int {
+	in.nums = slices.Grow(in.nums[:0], n)[:n]
+	return in.nums
+}
+
+// fill returns the inputs that u declares, in its element types. They are
+// good until the next call.
 func (in *inputs) fill(u *unit) (map[string]*tensor.Tensor, error) {
-	out := make(map[string]*tensor.Tensor, len(u.fn.Inputs))
+	out := in.args
+	clear(out)
 	for i := range u.fn.Inputs {
 		f := &u.fn.Inputs[i]
 		t, err := in.value(u, f)
@@ -68,7 +108,7 @@ func (in *inputs) fill(u *unit) (map[string]*tensor.Tensor, error) {
 
 func (in *inputs) value(u *unit, f *coreml.Feature) (*tensor.Tensor, error) {
 	if t := in.from[f.Name]; t != nil {
-		return convert(t, f.DType), nil
+		return in.convert(f, t), nil
 	}
 	if t := in.made[f.Name]; t != nil && t.DType == f.DType && tensor.Compatible(f.Shape, t.Shape) {
 		return t, nil
@@ -87,23 +127,27 @@ func (in *inputs) make(u *unit, f *coreml.Feature) (*tensor.Tensor, error) {
 	}
 	switch f.Name {
 	case inIDs:
-		return ints(u, f, knownShape(f, 1, n), in.ids)
+		return in.ints(u, f, in.knownShape(f, 1, n), in.ids)
 	case inPositions:
-		at := make([]int, n)
+		at := in.numbers(n)
 		for i := range at {
 			at[i] = pos + i
 		}
-		return ints(u, f, knownShape(f, n), at)
+		return in.ints(u, f, in.knownShape(f, n), at)
 	case inCurrent:
-		return ints(u, f, knownShape(f, 1), []int{pos})
+		at := in.numbers(1)
+		at[0] = pos
+		return in.ints(u, f, in.knownShape(f, 1), at)
 	case inRing:
 		if in.mask.window > 0 {
-			return ints(u, f, knownShape(f, 1), []int{pos % in.mask.window})
+			at := in.numbers(1)
+			at[0] = pos % in.mask.window
+			return in.ints(u, f, in.knownShape(f, 1), at)
 		}
 	case inMask, inMaskFull:
-		return rowMask(u, f, n, in.mask.hidden, func(row, _ int) (from, to int) { return 0, pos + row + 1 })
+		return in.rowMask(u, f, n, func(row, _ int) (from, to int) { return 0, pos + row + 1 })
 	case inMaskWindow:
-		return rowMask(u, f, n, in.mask.hidden, func(row, width int) (from, to int) {
+		return in.rowMask(u, f, n, func(row, width int) (from, to int) {
 			seen := min(pos+row+1, width)
 			if in.mask.ring {
 				return 0, seen
@@ -111,8 +155,8 @@ func (in *inputs) make(u *unit, f *coreml.Feature) (*tensor.Tensor, error) {
 			return width - seen, width
 		})
 	case inUpdateMask:
-		shape := knownShape(f, 1, 1, -1, n)
-		return updateMask(u, f, shape, pos, n)
+		shape := in.knownShape(f, 1, 1, -1, n)
+		return in.updateMask(u, f, shape, pos, n)
 	}
 	return nil, diag.Errorf(u.pos(), diag.Unsupported, "function %s has the input %s, which nothing provides", u.fn.Name, f.Name)
 }
@@ -125,7 +169,7 @@ func (in *inputs) tableRows(u *unit, f *coreml.Feature, src rowSource) (*tensor.
 		return nil, diag.Errorf(u.pos(), diag.Unsupported, "input %s of function %s is %s %s, want fp16 with %d rows of %d elements",
 			f.Name, u.fn.Name, f.DType, tensor.ShapeString(f.Shape), in.st.n, width)
 	}
-	t := tensor.New(tensor.FP16, f.Shape...)
+	t := in.tensor(f, tensor.FP16, f.Shape)
 	for i := range in.st.n {
 		row := in.st.pos + i
 		if byToken[f.Name] {
@@ -139,29 +183,30 @@ func (in *inputs) tableRows(u *unit, f *coreml.Feature, src rowSource) (*tensor.
 }
 
 // knownShape is the declared shape with its unknown dimensions taken from
-// want, and from the default shape where want is -1.
-func knownShape(f *coreml.Feature, want ...int) []int {
-	if len(f.Shape) != len(want) {
+// want, and from the default shape where want is -1. It is good until the
+// next call.
+func (in *inputs) knownShape(f *coreml.Feature, want ...int) []int {
+	if len(f.Shape) != len(want) || tensor.Known(f.Shape) {
 		return f.Shape
 	}
-	out := make([]int, len(want))
+	in.shape = slices.Grow(in.shape[:0], len(want))[:len(want)]
 	for i, d := range f.Shape {
 		switch {
 		case d >= 0:
-			out[i] = d
+			in.shape[i] = d
 		case want[i] >= 0:
-			out[i] = want[i]
+			in.shape[i] = want[i]
 		case i < len(f.Default):
-			out[i] = f.Default[i]
+			in.shape[i] = f.Default[i]
 		default:
-			out[i] = -1
+			in.shape[i] = -1
 		}
 	}
-	return out
+	return in.shape
 }
 
 // ints makes an integer input; the number of values must fit the shape.
-func ints(u *unit, f *coreml.Feature, shape, values []int) (*tensor.Tensor, error) {
+func (in *inputs) ints(u *unit, f *coreml.Feature, shape, values []int) (*tensor.Tensor, error) {
 	if tensor.Count(shape) != len(values) {
 		return nil, diag.Errorf(u.pos(), diag.Mismatch, "input %s of function %s has shape %s, want %d elements",
 			f.Name, u.fn.Name, tensor.ShapeString(shape), len(values))
@@ -173,22 +218,26 @@ func ints(u *unit, f *coreml.Feature, shape, values []int) (*tensor.Tensor, erro
 		}
 		return tensor.FromFloat32(f.DType, shape, vals)
 	}
-	return tensor.FromInts(f.DType, shape, values)
+	t := in.tensor(f, f.DType, shape)
+	if err := t.SetInts(values); err != nil {
+		return nil, err
+	}
+	return t, nil
 }
 
 // rowMask makes a mask [1, 1, n, width]: 0 in the columns from..to-1 that row
 // may see, hidden elsewhere (package format, "Decoder chunks"; coreml-llm.md
 // 4).
-func rowMask(u *unit, f *coreml.Feature, n int, hidden float32, visible func(row, width int) (from, to int)) (*tensor.Tensor, error) {
-	shape := knownShape(f, 1, 1, n, -1)
+func (in *inputs) rowMask(u *unit, f *coreml.Feature, n int, visible func(row, width int) (from, to int)) (*tensor.Tensor, error) {
+	shape := in.knownShape(f, 1, 1, n, -1)
 	size := f.DType.Bits() / 8
 	if len(shape) != 4 || tensor.Count(shape) < 0 || shape[2] != n || (f.DType != tensor.FP16 && f.DType != tensor.FP32) {
 		return nil, diag.Errorf(u.pos(), diag.Unsupported, "input %s of function %s is %s %s, want fp16 or fp32 [1, 1, %d, context]",
 			f.Name, u.fn.Name, f.DType, tensor.ShapeString(shape), n)
 	}
-	t := tensor.New(f.DType, shape...)
+	t := in.tensor(f, f.DType, shape)
 	width := shape[3]
-	half, full := tensor.F32ToF16(hidden), math.Float32bits(hidden)
+	half, full := tensor.F32ToF16(in.mask.hidden), math.Float32bits(in.mask.hidden)
 	for row := range n {
 		from, to := visible(row, width)
 		for col := range width {
@@ -208,26 +257,31 @@ func rowMask(u *unit, f *coreml.Feature, n int, hidden float32, visible func(row
 
 // updateMask makes [1, 1, context, n] with a 1 at [pos+i, i]: where each
 // token's keys and values go (ANEMLL's static prefill of Gemma 3).
-func updateMask(u *unit, f *coreml.Feature, shape []int, pos, n int) (*tensor.Tensor, error) {
+func (in *inputs) updateMask(u *unit, f *coreml.Feature, shape []int, pos, n int) (*tensor.Tensor, error) {
 	if len(shape) != 4 || tensor.Count(shape) < 0 || shape[3] != n || pos+n > shape[2] || (f.DType != tensor.FP16 && f.DType != tensor.FP32) {
 		return nil, diag.Errorf(u.pos(), diag.Unsupported, "input %s of function %s is %s %s, want fp16 or fp32 [1, 1, context, %d]",
 			f.Name, u.fn.Name, f.DType, tensor.ShapeString(shape), n)
 	}
-	vals := make([]float32, tensor.Count(shape))
+	t := in.tensor(f, f.DType, shape)
 	for i := range n {
-		vals[(pos+i)*n+i] = 1
+		at := (pos+i)*n + i
+		if f.DType == tensor.FP16 {
+			binary.LittleEndian.PutUint16(t.Data[2*at:], tensor.F32ToF16(1))
+		} else {
+			binary.LittleEndian.PutUint32(t.Data[4*at:], math.Float32bits(1))
+		}
 	}
-	return tensor.FromFloat32(f.DType, shape, vals)
+	return t, nil
 }
 
-// convert returns t as element type d: parts of a package may disagree
+// convert returns t as the element type of f: parts of a package may disagree
 // between fp16 and fp32.
-func convert(t *tensor.Tensor, d tensor.DType) *tensor.Tensor {
-	if t.DType == d || !t.DType.IsFloat() || !d.IsFloat() {
+func (in *inputs) convert(f *coreml.Feature, t *tensor.Tensor) *tensor.Tensor {
+	if t.DType == f.DType || !t.DType.IsFloat() || !f.DType.IsFloat() {
 		return t
 	}
-	c, err := tensor.FromFloat32(d, t.Shape, t.Float32s())
-	if err != nil {
+	c := in.tensor(f, f.DType, t.Shape)
+	if c.SetFloat32s(t.Float32s()) != nil {
 		return t
 	}
 	return c

@@ -24,7 +24,9 @@ type linked struct {
 	st     *states
 	// last is the last chunk that keeps something: later ones run only when
 	// scores are wanted.
-	last int
+	last  int
+	in    inputs
+	trail []trailEntry
 }
 
 func (l *linked) head() HeadInfo  { return l.reader.info() }
@@ -61,10 +63,11 @@ func handedOn(output string) string {
 }
 
 func (l *linked) run(ctx context.Context, st step, ids []int) (Scores, error) {
-	in := newInputs(st, ids)
+	in := &l.in
+	in.begin(st, ids)
 	in.mask, in.rows = l.mask, l.rows
 	var outs map[string]*tensor.Tensor
-	var trail []trailEntry
+	l.trail = l.trail[:0]
 	for i, p := range l.chunks {
 		if i > l.last && !st.want {
 			break
@@ -78,7 +81,7 @@ func (l *linked) run(ctx context.Context, st step, ids []int) (Scores, error) {
 		}
 		for _, name := range []string{"hidden_states_out", "hidden"} {
 			if outs[name] != nil {
-				trail = append(trail, trailEntry{u, outs[name]})
+				l.trail = append(l.trail, trailEntry{u, outs[name]})
 			}
 		}
 	}
@@ -87,7 +90,7 @@ func (l *linked) run(ctx context.Context, st step, ids []int) (Scores, error) {
 	}
 	sc, err := l.score(ctx, st, outs)
 	if diag.CodeOf(err) == diag.RunFailed {
-		err = blame(st, trail, err)
+		err = blame(st, l.trail, err)
 	}
 	return sc, err
 }
@@ -130,8 +133,12 @@ func (l *linked) score(ctx context.Context, st step, outs map[string]*tensor.Ten
 	if err != nil {
 		return Scores{}, err
 	}
-	in := &l.lmHead.fn.Inputs[0]
-	outs, err = l.lmHead.predict(ctx, map[string]*tensor.Tensor{in.Name: convert(lastRow(hidden), in.DType)}, nil)
+	l.in.from[l.lmHead.fn.Inputs[0].Name] = lastRow(hidden)
+	args, err := l.in.fill(l.lmHead)
+	if err != nil {
+		return Scores{}, err
+	}
+	outs, err = l.lmHead.predict(ctx, args, nil)
 	if err != nil {
 		return Scores{}, err
 	}

@@ -213,7 +213,7 @@ func checkpoints(t *testing.T, r *Runner, ids []int) {
 		return sc
 	}
 	const n = 21 // past the window of the Gemma 4 samples
-	sc, _, err := r.seq.prompt(t.Context(), ids[:n], "auto", false, nil)
+	sc, _, err := r.seq.prompt(t.Context(), feeding{ids: ids[:n], mode: "auto", reuse: false}, nil)
 	must(sc, err)
 	cp, err := r.Checkpoint()
 	if err != nil {
@@ -236,11 +236,11 @@ func checkpoints(t *testing.T, r *Runner, ids []int) {
 	}
 	// A fresh run must agree with what Reuse keeps, whatever it keeps.
 	for _, keep := range []int{n, n + 1} {
-		fresh, _, err := r.seq.prompt(t.Context(), append(ids[:keep:keep], 5), "single", false, nil)
+		fresh, _, err := r.seq.prompt(t.Context(), feeding{ids: append(ids[:keep:keep], 5), mode: "single", reuse: false}, nil)
 		must(fresh, err)
-		full, _, err := r.seq.prompt(t.Context(), append(ids[:keep:keep], 6), "single", false, nil)
+		full, _, err := r.seq.prompt(t.Context(), feeding{ids: append(ids[:keep:keep], 6), mode: "single", reuse: false}, nil)
 		must(full, err)
-		again, fed, err := r.seq.prompt(t.Context(), append(ids[:keep:keep], 5), "single", true, nil)
+		again, fed, err := r.seq.prompt(t.Context(), feeding{ids: append(ids[:keep:keep], 5), mode: "single", reuse: true}, nil)
 		if must(again, err); !sameScores(again, fresh) {
 			t.Errorf("after %d kept and %d fed tokens the scores differ from a fresh run's", keep+1-fed, fed)
 		}

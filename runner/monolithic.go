@@ -18,6 +18,7 @@ type monolithic struct {
 	model  *part
 	reader *head // of infer and infer_rotate; prefill may give other outputs
 	st     *states
+	in     inputs
 }
 
 // openMonolithic loads a package with one model and chooses its rules.
@@ -44,7 +45,8 @@ func openMonolithic(ctx context.Context, l *loader) (Contract, string, error) {
 	}
 	need := neededFunctions(ru, l.opts)
 	l.total = len(need)
-	net := &monolithic{model: &part{name: fmt.Sprintf("model (%s)", pt.Path)}}
+	net := &monolithic{model: &part{name: fmt.Sprintf("model (%s)", pt.Path)}, in: inputs{mask: plainMasks}}
+	l.reuse = true
 	given := map[string]bool{inIDs: true, inPositions: true, inCurrent: true, inMask: true, inUpdateMask: true}
 	groups := chunkGroups{models: [][]*coreml.Model{ms}, parts: [][]*manifest.Part{parts}}
 	for _, fn := range need {
@@ -115,7 +117,8 @@ func (m *monolithic) run(ctx context.Context, st step, ids []int) (Scores, error
 	if err != nil {
 		return Scores{}, err
 	}
-	args, err := newInputs(st, ids).fill(u)
+	m.in.begin(st, ids)
+	args, err := m.in.fill(u)
 	if err != nil {
 		return Scores{}, err
 	}

@@ -51,6 +51,7 @@ type linkFacts struct {
 // openLinked loads a package of CoreML-LLM chunks.
 func openLinked(ctx context.Context, l *loader) (_ Contract, why string, err error) {
 	d := dialects[l.pkg.Layout]
+	l.reuse = true
 	net := &linked{rows: map[string]rowSource{}, mask: d.mask, pairs: map[*unit][]carry{}, kept: map[*part]*carried{}}
 	defer func() {
 		if err != nil {

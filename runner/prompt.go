@@ -1,9 +1,12 @@
 package runner
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/anepkg/anepkg/coreml/diag"
@@ -13,13 +16,18 @@ import (
 )
 
 // PromptInput is a prompt as a user gives it: ids, or text, or messages. IDs
-// win over Messages, Messages over Text.
+// win over Objects, those over Messages, Messages over Text.
 type PromptInput struct {
-	IDs      []int
+	IDs []int
+	// Objects are messages with any members, such as tool_calls, as
+	// chattmpl.DecodeJSON gives them.
+	Objects  []any
 	Messages []chattmpl.Message
 	Text     string // one user message, or the raw text when Raw is set
 	System   string // a system message before the others
 	Raw      bool   // no chat template
+	// Closed leaves out the opening of an answer that follows the messages.
+	Closed bool
 	// Extra are variables for the chat template besides messages,
 	// add_generation_prompt and the special tokens.
 	Extra map[string]any
@@ -51,7 +59,7 @@ func (r *Runner) Prompt(in PromptInput) (*Prompt, error) {
 		return nil, err
 	}
 	if r.IsEncoder() { // it takes a text, not a chat
-		in.Raw = in.Raw || in.Messages == nil
+		in.Raw = in.Raw || in.Messages == nil && in.Objects == nil
 	}
 	p, err := renderPrompt(r.pkg, tok, in)
 	if err != nil {
@@ -91,7 +99,10 @@ func taskNote(pkg *manifest.Package, text string) string {
 
 // renderPrompt makes the text of a prompt and says how.
 func renderPrompt(pkg *manifest.Package, tok tokenizer.Tokenizer, in PromptInput) (*Prompt, error) {
-	msgs := in.Messages
+	msgs, err := in.messages()
+	if err != nil {
+		return nil, err
+	}
 	if msgs == nil {
 		if in.Raw {
 			return &Prompt{Text: in.Text, Format: formatRaw}, nil
@@ -107,7 +118,7 @@ func renderPrompt(pkg *manifest.Package, tok tokenizer.Tokenizer, in PromptInput
 		if err != nil {
 			return nil, templateError(tk, err)
 		}
-		text, err := t.RenderChat(msgs, true, templateVars(tk, in.Extra))
+		text, err := in.render(t, msgs, templateVars(tk, in.Extra))
 		if err != nil {
 			return nil, templateError(tk, err)
 		}
@@ -115,7 +126,7 @@ func renderPrompt(pkg *manifest.Package, tok tokenizer.Tokenizer, in PromptInput
 	}
 	if !in.Raw {
 		if f := familyOf(tok); f != nil {
-			return &Prompt{Text: f.render(msgs, tk.Special["bos"].Content), Format: f.name,
+			return &Prompt{Text: f.render(msgs, tk.Special["bos"].Content, !in.Closed), Format: f.name,
 				Note: fmt.Sprintf("the package has no chat template; the vocabulary has %s, so the %s format is used", f.marks[0], f.name)}, nil
 		}
 	}
@@ -130,6 +141,50 @@ func renderPrompt(pkg *manifest.Package, tok tokenizer.Tokenizer, in PromptInput
 		p.Note = "the package has no chat template and no known chat tokens: the text is used as it is"
 	}
 	return p, nil
+}
+
+// messages are what formats without a template take: role and content.
+func (in PromptInput) messages() ([]chattmpl.Message, error) {
+	if in.Objects == nil {
+		return in.Messages, nil
+	}
+	out := []chattmpl.Message{}
+	for i, o := range in.Objects {
+		m, ok := o.(*chattmpl.OrderedMap)
+		if !ok {
+			return nil, diag.Errorf(diag.Pos{}, diag.Usage, "message %d is no object with role and content", i+1)
+		}
+		role, _ := m.Get("role")
+		name, ok := role.(string)
+		if !ok || name == "" {
+			return nil, diag.Errorf(diag.Pos{}, diag.Usage, "message %d has no role", i+1)
+		}
+		content, _ := m.Get("content")
+		text, _ := content.(string)
+		out = append(out, chattmpl.Message{Role: name, Content: text})
+	}
+	return out, nil
+}
+
+// render gives the template the messages as they are.
+func (in PromptInput) render(t *chattmpl.Template, msgs []chattmpl.Message, vars map[string]any) (string, error) {
+	if in.Objects == nil {
+		return t.RenderChat(msgs, !in.Closed, vars)
+	}
+	objects := slices.Clone(in.Objects)
+	if in.System != "" {
+		system := chattmpl.NewMap()
+		system.Set("role", "system")
+		system.Set("content", in.System)
+		objects = slices.Insert(objects, 0, any(system))
+	}
+	values := chattmpl.NewMap()
+	for _, k := range slices.Sorted(maps.Keys(vars)) {
+		values.Set(k, vars[k])
+	}
+	values.Set("messages", objects)
+	values.Set("add_generation_prompt", !in.Closed)
+	return t.Render(chattmpl.Request{Values: values})
 }
 
 // templateVars are the variables that chat templates expect besides the
@@ -152,7 +207,16 @@ func templateError(tk manifest.Tokenizer, err error) error {
 	if code == "" {
 		code = diag.Malformed
 	}
-	return diag.Errorf(diag.In(tk.ChatTemplateFrom), code, "chat template: %w", err).
+	pos := diag.In(tk.ChatTemplateFrom)
+	var failed *chattmpl.Error
+	var raised *chattmpl.RaiseError
+	switch {
+	case errors.As(err, &failed):
+		pos.Line = failed.Line
+	case errors.As(err, &raised):
+		pos.Line = raised.Line
+	}
+	return diag.Errorf(pos, code, "%w", err).
 		WithHint("use --raw to run without the template")
 }
 

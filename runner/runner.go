@@ -12,7 +12,9 @@
 // argmax heads), inputs.go (masks and positions), unit.go (one loaded part),
 // states.go (state objects), sequence.go (what the state already holds),
 // generate.go (Request, Result, the loop), stops.go (stop ids and strings),
-// prompt.go and family.go (text, ids, chat), chat.go (several turns),
+// recommend.go (what the package says about sampling), prompt.go and
+// family.go (text, ids, chat), chat.go (several turns), thinking.go (what a
+// model thinks and what it answers),
 // golden.go, goldenstates.go, compare.go, pair.go and parts.go (comparisons). Package
 // sample chooses tokens, tokenizer and chattmpl handle text.
 package runner

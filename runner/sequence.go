@@ -2,6 +2,7 @@ package runner
 
 import (
 	"context"
+	"slices"
 
 	"github.com/anepkg/anepkg/coreml"
 	"github.com/anepkg/anepkg/coreml/diag"
@@ -12,35 +13,88 @@ import (
 type sequence struct {
 	contract Contract
 	fed      []int
-	broken   bool // a call failed half way: the state holds anything
+	broken   bool        // a call failed half way: the state holds anything
+	mark     *Checkpoint // the beginning of an earlier prompt; nil = none
 }
 
-// prompt makes the state hold exactly ids and returns the scores of the
-// next token. With reuse it keeps what the state already holds of ids where
-// the contract allows it. It returns how many tokens were fed.
-func (s *sequence) prompt(ctx context.Context, ids []int, mode PrefillMode, reuse bool, done func(n, total int)) (Scores, int, error) {
-	keep := 0
-	if reuse && !s.broken {
-		keep = s.reusable(ids)
-	}
-	if keep == 0 {
-		if err := s.reset(); err != nil {
-			return Scores{}, 0, err
-		}
-	}
-	rest := ids[keep:]
-	s.broken = true
-	sc, err := s.contract.Prefill(ctx, rest, keep, mode, func(n int) {
-		if done != nil {
-			done(n, len(rest))
-		}
-	})
+// feeding is a prompt and how it is fed.
+type feeding struct {
+	ids    []int
+	mode   PrefillMode
+	reuse  bool // keep what the state already holds of ids
+	stable int  // where a later prompt may part from this one; 0 = not known
+}
+
+// prompt makes the state hold exactly f.ids and returns the scores of the
+// next token. With reuse it keeps what the state, or the snapshot of an
+// earlier prompt, already holds of them where the contract allows it. It
+// returns how many tokens were fed; done, if not nil, is told of each step.
+func (s *sequence) prompt(ctx context.Context, f feeding, done func(n, total int)) (Scores, int, error) {
+	keep, err := s.begin(f)
 	if err != nil {
 		return Scores{}, 0, err
 	}
-	s.broken = false
-	s.fed = append(s.fed[:keep], rest...)
-	return sc, len(rest), nil
+	total := len(f.ids) - keep
+	start := keep
+	var sc Scores
+	for _, end := range s.stops(f, keep) {
+		from := keep
+		s.broken = true
+		sc, err = s.contract.Prefill(ctx, f.ids[from:end], from, f.mode, func(n int) {
+			if done != nil {
+				done(from-start+n, total)
+			}
+		})
+		if err != nil {
+			return Scores{}, 0, err
+		}
+		s.broken = false
+		s.fed = append(s.fed[:from], f.ids[from:end]...)
+		keep = end
+		if end < len(f.ids) {
+			if s.mark, err = s.checkpoint(); err != nil {
+				return Scores{}, 0, err
+			}
+		}
+	}
+	return sc, total, nil
+}
+
+// begin brings the state to where feeding goes on and returns the position.
+func (s *sequence) begin(f feeding) (int, error) {
+	keep := 0
+	if f.reuse && !s.broken {
+		keep = s.reusable(f.ids)
+	}
+	if n := s.marked(f); n > keep {
+		return n, s.restore(s.mark)
+	}
+	if keep == 0 {
+		return 0, s.reset()
+	}
+	return keep, nil
+}
+
+// marked is how many leading ids the snapshot of an earlier prompt holds.
+func (s *sequence) marked(f feeding) int {
+	if !f.reuse || s.mark == nil {
+		return 0
+	}
+	n := len(s.mark.fed)
+	if n >= len(f.ids) || !slices.Equal(s.mark.fed, f.ids[:n]) {
+		return 0
+	}
+	return n
+}
+
+// stops lists where feeding pauses: at f.stable, for a snapshot, when the
+// contract could not go back there, and at the end.
+func (s *sequence) stops(f feeding, keep int) []int {
+	end := len(f.ids)
+	if f.stable > keep && f.stable < end && !s.contract.Rewindable(s.contract.Limit(), f.stable) {
+		return []int{f.stable, end}
+	}
+	return []int{end}
 }
 
 // reusable is how many leading ids need not be fed. At least one is fed,
@@ -105,11 +159,24 @@ func (r *Runner) Checkpoint() (*Checkpoint, error) {
 	if r.seq.broken {
 		return nil, diag.Errorf(diag.Pos{}, diag.RunFailed, "the last call failed, so the state is not known")
 	}
-	snap, err := r.contract.Snapshot()
+	return r.seq.checkpoint()
+}
+
+func (s *sequence) checkpoint() (*Checkpoint, error) {
+	snap, err := s.contract.Snapshot()
 	if err != nil {
 		return nil, err
 	}
-	return &Checkpoint{states: snap, fed: append([]int{}, r.seq.fed...)}, nil
+	return &Checkpoint{states: snap, fed: slices.Clone(s.fed)}, nil
+}
+
+func (s *sequence) restore(c *Checkpoint) error {
+	s.broken = true
+	if err := s.contract.Restore(c.states); err != nil {
+		return err
+	}
+	s.fed, s.broken = append(s.fed[:0], c.fed...), false
+	return nil
 }
 
 // Rollback brings a checkpoint of the same runner back.
@@ -117,10 +184,5 @@ func (r *Runner) Rollback(c *Checkpoint) error {
 	if r.contract == nil {
 		return nil
 	}
-	r.seq.broken = true
-	if err := r.contract.Restore(c.states); err != nil {
-		return err
-	}
-	r.seq.fed, r.seq.broken = append(r.seq.fed[:0], c.fed...), false
-	return nil
+	return r.seq.restore(c)
 }

@@ -20,6 +20,7 @@ type stepper struct {
 	name  string
 	rules rules
 	net   network
+	one   [1]int // the id of a decode step
 }
 
 func (s *stepper) Name() string           { return s.name }
@@ -52,5 +53,6 @@ func (s *stepper) Prefill(ctx context.Context, ids []int, pos int, mode PrefillM
 }
 
 func (s *stepper) Decode(ctx context.Context, id, pos int) (Scores, error) {
-	return s.net.run(ctx, step{fn: s.rules.singleAt(pos), pos: pos, n: 1, want: true}, []int{id})
+	s.one[0] = id
+	return s.net.run(ctx, step{fn: s.rules.singleAt(pos), pos: pos, n: 1, want: true}, s.one[:])
 }

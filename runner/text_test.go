@@ -3,6 +3,7 @@ package runner
 import (
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -91,6 +92,59 @@ func TestTextStream(t *testing.T) {
 	s.push('b')
 	s.push('c')
 	s.flush()
+}
+
+// TestTextStreamAgainstSearch: whatever the tokens and the stop strings are,
+// what is emitted is the text before the first stop string, as a search in
+// the whole text finds it, and never more, piece by piece.
+func TestTextStreamAgainstSearch(t *testing.T) {
+	tok, err := tokenizer.Load(byteTokenizer())
+	if err != nil {
+		t.Fatal(err)
+	}
+	rng := rand.New(rand.NewPCG(5, 6))
+	alphabet := []string{"a", "b", "ab", "é", "€", "😀", "e\u0301", "\n"}
+	word := func(n int) string {
+		s := ""
+		for range n {
+			s += alphabet[rng.IntN(len(alphabet))]
+		}
+		return s
+	}
+	for range 20000 {
+		text := word(1 + rng.IntN(12))
+		var stops []string
+		for range rng.IntN(4) {
+			stops = append(stops, word(1+rng.IntN(3)))
+		}
+		// The first stop string that is complete ends it; of several that
+		// the same byte completes, the one that begins first.
+		want, found := text, ""
+		for end := 1; end <= len(text) && found == ""; end++ {
+			for _, st := range stops {
+				if i := strings.Index(text[:end], st); i >= 0 && (found == "" || i < len(want)) {
+					want, found = text[:i], st
+				}
+			}
+		}
+		got, stopped := "", ""
+		s := newTextStream(tok, true, stops, func(p string) {
+			if got += p; !strings.HasPrefix(want, got) {
+				t.Fatalf("%q with stops %q: emitted %q, want %q", text, stops, got, want)
+			}
+		})
+		for _, b := range []byte(text) {
+			if stopped = s.push(int(b)); stopped != "" {
+				break
+			}
+		}
+		if f := s.flush(); stopped == "" {
+			stopped = f
+		}
+		if got != want || (stopped == "") != (found == "") {
+			t.Fatalf("%q with stops %q: got %q, stop %q, want %q, stop %q", text, stops, got, stopped, want, found)
+		}
+	}
 }
 
 func fakeWithText(more map[string]string, special ...string) fstest.MapFS {

@@ -128,6 +128,7 @@ type loader struct {
 	pkg     *manifest.Package
 	backend coreml.Backend
 	opts    Options
+	reuse   bool // outputs are used before the function runs again
 	done    int
 	total   int
 	open    []coreml.Session
@@ -149,7 +150,9 @@ func (l *loader) load(ctx context.Context, pt *manifest.Part, m *coreml.Model, f
 		return nil, interrupted(err)
 	}
 	l.progress(pt.Path, fn)
-	sess, err := l.backend.Load(ctx, m, fn, l.opts.load())
+	load := l.opts.load()
+	load.ReuseOutputs = l.reuse
+	sess, err := l.backend.Load(ctx, m, fn, load)
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil, interrupted(err)

@@ -19,13 +19,15 @@ type checkJSON struct {
 	Severity string   `json:"severity"`
 	Since    string   `json:"since"`
 	Weights  bool     `json:"reads_weights"`
-	Kinds    []string `json:"kinds"` // of packages; empty means every kind
+	Kinds    []string `json:"kinds"`   // of packages; empty means every kind
+	Targets  []string `json:"targets"` // asked for one of them, some of its findings are errors
 	Doc      string   `json:"doc"`
+	Example  string   `json:"example"`
 }
 
 func describeCheck(r inspect.Rule) checkJSON {
 	c := checkJSON{ID: r.ID, Family: r.Family(), Title: r.Title, Severity: string(r.Severity), Since: r.Since,
-		Weights: r.Needs&inspect.NeedsWeights != 0, Doc: r.Doc}
+		Weights: r.Needs&inspect.NeedsWeights != 0, Doc: r.Doc, Targets: r.Targets, Example: inspect.Example(r.ID)}
 	for _, k := range r.For {
 		c.Kinds = append(c.Kinds, string(k))
 	}
@@ -37,7 +39,7 @@ func (t *tool) checksCommand() *cli.Command {
 		Name:        "checks",
 		Usage:       "list the checks of validate, or explain one",
 		ArgsUsage:   "[ID]",
-		Description: "  Without an ID every check is listed; with one or more, each is explained.",
+		Description: "  Without an ID every check is listed; with one or more, each is explained,\n  with an example that fails.",
 		Action: func(c *cli.Context) error {
 			if c.NArg() > 0 {
 				return t.explainChecks(c.Args().Slice())
@@ -99,9 +101,17 @@ func (t *tool) explainChecks(ids []string) error {
 		if len(k.Kinds) > 0 {
 			facts = append(facts, "for "+strings.Join(k.Kinds, ", "))
 		}
-		t.printf("%s\n\n", strings.Join(facts, " · "))
+		t.printf("%s\n", strings.Join(facts, " · "))
+		if len(k.Targets) > 0 {
+			t.printf("an error with --target %s\n", strings.Join(k.Targets, ", "))
+		}
+		t.printf("\n")
 		for _, line := range wrap(k.Doc, 78) {
 			t.printf("%s\n", line)
+		}
+		t.printf("\n%s\n", st.bold("Example"))
+		for line := range strings.Lines(k.Example) {
+			t.printf("  %s", line)
 		}
 	}
 	return nil

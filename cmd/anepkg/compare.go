@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -45,7 +46,7 @@ func (t *tool) compareCommand() *cli.Command {
 					bar := t.progress(&opts)
 					file := c.String("golden")
 					if _, err := os.Stat(file); err != nil {
-						return diag.Errorf(diag.Pos{}, diag.NotFound, "%w", err).WithHint("--golden names a file that holds prompts and expected logits")
+						return diag.Errorf(diag.In(file), diag.NotFound, "%w", errors.Unwrap(err)).WithHint("--golden names a file that holds prompts and expected logits")
 					}
 					r, err := runner.CompareGolden(ctx, pkg, backend, opts, dirFS(filepath.Dir(file)), filepath.Base(file))
 					bar.done()

@@ -119,7 +119,7 @@ func TestChat(t *testing.T) {
 	if status := tl.finish(t.Context(), tl.dispatch(t.Context(), []string{"run", dir})); status != exitOK {
 		t.Fatalf("status %d: %s", status, errs.String())
 	}
-	for _, want := range []string{"/clear  begin a new conversation", "> "} {
+	for _, want := range []string{"/reset          begin a new conversation", "> "} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("output lacks %q:\n%s", want, out.String())
 		}

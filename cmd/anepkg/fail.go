@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -49,10 +51,35 @@ func usagef(format string, args ...any) *diag.Error {
 	return diag.Errorf(diag.Pos{}, diag.Usage, format, args...)
 }
 
+// badValue is how the flag parser reports a value of the wrong type.
+var badValue = regexp.MustCompile(`(?s)^invalid (?:boolean )?value (".*") for (?:flag )?-+([^\s:]+)`)
+
 // usageError turns what the flag parser reports into an error of class usage.
-func usageError(_ *cli.Context, err error, _ bool) error {
-	msg := strings.TrimSuffix(err.Error(), ": parse error")
-	return usagef("%s", strings.Replace(msg, "for flag -", "for flag --", 1))
+func usageError(c *cli.Context, err error, _ bool) error {
+	m := badValue.FindStringSubmatch(err.Error())
+	if m == nil {
+		return usagef("%s", strings.TrimSuffix(err.Error(), ": parse error"))
+	}
+	want, name := "another value", "--"+m[2]
+	if len(m[2]) == 1 {
+		name = "-" + m[2]
+	}
+	for _, f := range append(slices.Clone(c.App.Flags), c.Command.Flags...) {
+		if !slices.Contains(f.Names(), m[2]) {
+			continue
+		}
+		switch f.(type) {
+		case *cli.IntFlag, *cli.Int64Flag, *cli.Uint64Flag:
+			want = "a whole number"
+		case *cli.Float64Flag:
+			want = "a number"
+		case *cli.BoolFlag:
+			want = "true or false"
+		case *cli.DurationFlag:
+			want = "a time such as 30s or 5m"
+		}
+	}
+	return usagef("%s is %s, want %s", name, m[1], want)
 }
 
 // finish reports err, looks after the output stream, and returns the status.
@@ -69,6 +96,9 @@ func (t *tool) finish(ctx context.Context, err error) int {
 	}
 	if errors.Is(err, errFindings) {
 		return exitFindings
+	}
+	if errors.Is(err, errLines) {
+		return exitRun
 	}
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		err = diag.Errorf(diag.Pos{}, diag.Interrupted, "interrupted")

@@ -158,7 +158,8 @@ func (t *tool) fetchPlan(c *cli.Context, client *fetch.Client) (plan *fetch.Plan
 	return plan, writeLock, err
 }
 
-// fetchFiles downloads or repairs, then unpacks zipped parts.
+// fetchFiles downloads or repairs, then unpacks zipped parts and verifies
+// bundles.
 func (t *tool) fetchFiles(ctx context.Context, c *cli.Context, client *fetch.Client, plan *fetch.Plan) (*fetch.Result, error) {
 	bars := t.transfer(plan)
 	defer bars.done()
@@ -179,8 +180,7 @@ func (t *tool) fetchFiles(ctx context.Context, c *cli.Context, client *fetch.Cli
 	if err != nil {
 		return nil, err
 	}
-	_, err = client.UnpackZips(ctx, plan, res)
-	return res, err
+	return res, client.Complete(ctx, plan, res)
 }
 
 // sha256Of returns a digest that is one of SHA-256, else "".

@@ -28,6 +28,12 @@ func writeGitHub(w io.Writer, r *inspect.ValidateReport, _ inspect.Severity) err
 		props = append(props, "title="+githubProperty(f.ID+" "+f.Title))
 		fmt.Fprintf(&b, "::%s %s::%s\n", command[f.Severity], strings.Join(props, ","), githubData(f.Message+places(r, f)))
 	}
+	for i := range r.Suppressions {
+		if u := &r.Suppressions[i]; u.Used == 0 {
+			props := []string{"file=" + githubProperty(reportPath(r, u.Pos.File)), fmt.Sprintf("line=%d", u.Pos.Line), "title=unused suppression"}
+			fmt.Fprintf(&b, "::notice %s::%s\n", strings.Join(props, ","), githubData("the suppression of "+u.ID+" matches nothing and can be deleted ("+u.Reason+")"))
+		}
+	}
 	_, err := io.WriteString(w, b.String())
 	return err
 }

@@ -18,6 +18,9 @@ func writeMarkdown(w io.Writer, r *inspect.ValidateReport, level inspect.Severit
 	fmt.Fprintf(&b, "## %s %s\n\n", markdownText(r.Package.Path), verdict)
 	fmt.Fprintf(&b, "%s, %s, %s; %s run, %d skipped.\n", plural(r.Summary.Error, "error"), plural(r.Summary.Warning, "warning"),
 		plural(r.Summary.Note, "note"), plural(len(r.Run), "check"), len(r.Skipped))
+	if what := r.Target.String(); what != "" {
+		fmt.Fprintf(&b, "Judged for %s.\n", markdownText(what))
+	}
 	if len(r.Findings) > 0 {
 		b.WriteString("\n| severity | check | finding | where |\n|---|---|---|---|\n")
 	}
@@ -31,6 +34,14 @@ func writeMarkdown(w io.Writer, r *inspect.ValidateReport, level inspect.Severit
 			message += "<br>*" + markdownText(f.Hint) + "*"
 		}
 		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", f.Severity, f.ID, message, strings.Join(where, "<br>"))
+	}
+	if r.Suppressed > 0 {
+		fmt.Fprintf(&b, "\n%s left out by the baseline or by suppressions.\n", plural(r.Suppressed, "finding"))
+	}
+	for i := range r.Suppressions {
+		if u := &r.Suppressions[i]; u.Used == 0 {
+			fmt.Fprintf(&b, "\nThe suppression of %s (%s) matches nothing and can be deleted.\n", u.ID, markdownText(u.Pos.String()))
+		}
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

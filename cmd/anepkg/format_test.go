@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/anepkg/anepkg/coreml/diag"
 	"github.com/anepkg/anepkg/inspect"
 )
 
@@ -23,6 +24,9 @@ func sampleReport() *inspect.ValidateReport {
 			{ID: rules[1].ID, Severity: inspect.Warning, Title: "t", Message: "only a file \x1b[31m", Where: []inspect.Where{{File: "meta.yaml"}}},
 			{ID: rules[1].ID, Severity: inspect.Note, Title: "t", Message: "no place"},
 		},
+		Suppressed:   1,
+		Suppressions: []inspect.SuppressionUse{{Suppression: inspect.Suppression{ID: "TOK003", Reason: "old", Pos: diag.Pos{File: ".anepkg.yaml", Line: 4, Col: 5}}}, {Suppression: inspect.Suppression{ID: "WGT001"}, Used: 1}},
+
 		Run:     []string{rules[0].ID, rules[1].ID},
 		Skipped: []inspect.SkippedCheck{{ID: rules[2].ID, Reason: "not selected"}},
 	}
@@ -44,7 +48,8 @@ func TestGitHubFormat(t *testing.T) {
 	want := "::error file=models/my package/model.mil,line=41,col=17,title=" + id0 + " a%3A b%2C c::100%25 wrong | <b>%0Asecond%0Dline" +
 		"%0Amodels/my package/model.mil:41:17%0Amodels/my package/weights/weight.bin:0x4c0%0Ahint: do this\n" +
 		"::warning file=models/my package/meta.yaml,title=" + id1 + " t::only a file \x1b[31m%0Amodels/my package/meta.yaml\n" +
-		"::notice title=" + id1 + " t::no place\n"
+		"::notice title=" + id1 + " t::no place\n" +
+		"::notice file=models/my package/.anepkg.yaml,line=4,title=unused suppression::the suppression of TOK003 matches nothing and can be deleted (old)\n"
 	if got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
@@ -53,6 +58,7 @@ func TestGitHubFormat(t *testing.T) {
 func TestMarkdownFormat(t *testing.T) {
 	got := render(t, "markdown")
 	for _, want := range []string{
+		"The suppression of TOK003 (.anepkg.yaml:4:5) matches nothing", "1 finding left out by the baseline",
 		"## models/my package fails\n", "1 error, 1 warning, 1 note; 2 checks run, 1 skipped.",
 		`| error | ` + inspect.Catalogue()[0].ID + ` | 100% wrong \| &lt;b&gt; second line<br>*do this* | ` + "`model.mil:41:17`<br>`weights/weight.bin:0x4c0` |\n",
 	} {

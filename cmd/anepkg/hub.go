@@ -135,7 +135,7 @@ func (t *tool) remoteTarget(ctx context.Context, arg string, how reading) (*targ
 	if err != nil {
 		return nil, err
 	}
-	if _, err := client.UnpackZips(ctx, plan, res); err != nil {
+	if err := client.Complete(ctx, plan, res); err != nil {
 		return nil, err
 	}
 	info, err := os.Stat(res.Path)

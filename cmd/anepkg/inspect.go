@@ -30,7 +30,13 @@ const layersText = `  Lists the layers in each chunk: their kind, their slot in 
 
 func (t *tool) inspectCommand() *cli.Command {
 	cmd := t.describing("inspect", "show what a package is", inspectText, "anepkg.inspect/1",
-		func(ctx context.Context, pkg *manifest.Package) (report, error) { return inspect.Inspect(ctx, pkg) })
+		func(ctx context.Context, pkg *manifest.Package) (report, error) {
+			r, err := inspect.Inspect(ctx, pkg)
+			if err != nil {
+				return nil, err
+			}
+			return withSampling(r, pkg), nil
+		})
 	all := cmd.Action
 	cmd.Flags = []cli.Flag{
 		&cli.BoolFlag{Name: "memory", Usage: "estimate instead what it takes at run time, with the formulas"},

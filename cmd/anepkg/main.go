@@ -11,21 +11,20 @@
 //   - jsonout.go, table.go, output.go: rendering
 //   - target.go, zipfs.go: from a TARGET argument to a file system
 //   - format_*.go: report formats of validate other than text and JSON
+//   - run.go, run_sampling.go, run_output.go, templateargs.go, batch.go: run;
+//     logits.go, run_state.go: its files
+//   - chat.go, chatcommands.go: chat at a terminal; lineedit.go, linekeys.go,
+//     linecells.go, console_*.go: its line editor; interrupts.go: Ctrl-C
+//   - inspect_sampling.go: what inspect adds to the report of the library
 //   - demodata: the embedded demo package
 package main
 
 import (
 	"context"
 	"os"
-	"os/signal"
-	"syscall"
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	go func() {
-		<-ctx.Done()
-		stop() // a second interrupt ends the process at once
-	}()
+	ctx := untilSignal(context.Background())
 	os.Exit(run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr, os.Getenv))
 }

@@ -82,6 +82,9 @@ func refuse(pkg *manifest.Package) error {
 		return diag.Errorf(pos, diag.Unsupported, "a Core AI model (%s); %s", pkg.Reason, supportedForms)
 	case manifest.Unknown:
 		e := diag.Errorf(pos, diag.Unsupported, "not a known package: %s; %s", pkg.Reason, supportedForms)
+		if pkg.Truncated {
+			return e.WithHint("name the folder of the package itself")
+		}
 		if len(pkg.Seen) > 0 {
 			return e.WithHint("the folder holds %s; a .mlmodelc or .mlpackage in it may be given as the TARGET", strings.Join(pkg.Seen, ", "))
 		}

@@ -29,6 +29,7 @@ func (t *tool) renderCommand() *cli.Command {
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "template", Usage: "use the template in `FILE`"},
 			&cli.StringFlag{Name: "request", Usage: "read the request from `FILE`, a JSON object (- is standard input)", Value: "-"},
+			templateArgFlag(),
 			&cli.StringFlag{Name: "now", Usage: "the `TIME` that strftime_now sees: 2006-01-02, or with a clock as in RFC 3339"},
 		},
 		Action: func(c *cli.Context) error {
@@ -43,6 +44,13 @@ func (t *tool) renderCommand() *cli.Command {
 			values, err := t.requestValues(c.String("request"))
 			if err != nil {
 				return err
+			}
+			for _, arg := range c.StringSlice("template-arg") {
+				name, value, err := templateArg(arg)
+				if err != nil {
+					return err
+				}
+				values.Set(name, value)
 			}
 			for name, text := range special {
 				if _, given := values.Get(name); !given {

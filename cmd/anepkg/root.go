@@ -22,6 +22,7 @@ type tool struct {
 	getenv func(string) string
 
 	stdinTTY, stdoutTTY, stderrTTY bool
+	terminal                       *os.File // standard input, when it is a terminal
 
 	global   globals
 	commands []*cli.Command
@@ -46,6 +47,9 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	t := &tool{
 		stdin: &ctxReader{ctx: ctx, r: stdin}, stdout: &output{w: stdout}, stderr: stderr, getenv: getenv,
 		stdinTTY: isTerminal(stdin), stdoutTTY: isTerminal(stdout), stderrTTY: isTerminal(stderr),
+	}
+	if f, ok := stdin.(*os.File); ok && t.stdinTTY {
+		t.terminal = f
 	}
 	t.global.json = wantsJSON(args) // so that a wrong command line is reported in the right form
 	defer func() {
@@ -101,6 +105,7 @@ func (t *tool) commandTable() []*cli.Command {
 		t.weightsCommand(),
 		t.diffCommand(),
 		t.milCommand(),
+		t.compileCommand(),
 		t.opsCommand(),
 		t.tokenizeCommand(),
 		t.detokenizeCommand(),

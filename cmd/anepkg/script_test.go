@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 //	                 KEY=VALUE asks for a value (as JSON, or as a bare word)
 //	zip DIR FILE     packs a folder, with its name as the top folder
 //
-// ANEPKG_UPDATE=1 rewrites the expected outputs.
+// and $PACKAGES, the packages of this repository. ANEPKG_UPDATE=1 rewrites the expected outputs.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
@@ -34,7 +34,9 @@ func TestScripts(t *testing.T) {
 		RequireUniqueNames:  true,
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("NO_COLOR", "1")
-			return nil
+			packages, err := filepath.Abs(filepath.Join("..", "..", "runner", "testdata", "packages"))
+			env.Setenv("PACKAGES", packages)
+			return err
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"json": scriptJSON,

@@ -30,7 +30,10 @@ var severities = []string{string(inspect.Error), string(inspect.Warning), string
 
 const validateText = `  Compares what the files of a package claim with what its programs say, and
   both with what the known runtimes need. Exit status 1 means findings at or
-  above --fail-level. "anepkg checks" lists the checks.`
+  above --fail-level. "anepkg checks" lists the checks.
+  --target names the systems, chips or runtimes that the package is meant for:
+  what fails there is an error, what fails only elsewhere a note. Without it the
+  systems from the package's own minimum on are assumed.`
 
 func (t *tool) validateCommand() *cli.Command {
 	return &cli.Command{
@@ -43,7 +46,7 @@ func (t *tool) validateCommand() *cli.Command {
 			&cli.StringSliceFlag{Name: "only", Usage: "only these checks: `IDS` or families such as WGT, with commas"},
 			&cli.StringSliceFlag{Name: "skip", Usage: "leave out these checks: `IDS` or families"},
 			&cli.BoolFlag{Name: "fast", Usage: "read no weight data"},
-			&cli.StringSliceFlag{Name: "target", Usage: "raise warnings for these `TARGETS`: " + strings.Join(inspect.Targets(), ", ")},
+			&cli.StringSliceFlag{Name: "target", Usage: "judge for these `TARGETS`, whose findings become errors: " + strings.Join(inspect.Targets(), ", ")},
 			&cli.BoolFlag{Name: "no-suppress", Usage: "ignore the package's " + inspect.SuppressionFile},
 			&cli.StringFlag{Name: "baseline", Usage: "leave out the findings in `FILE`, an earlier output with --json"},
 		},

@@ -22,6 +22,8 @@ const (
 	maxZipEntry   = 16 << 30 // bytes of one file, unpacked
 	maxZipTotal   = 64 << 30 // bytes of all files, unpacked
 	zipInMemory   = 4 << 20  // larger files unpack into a temporary file
+	zipFreely     = 1 << 30  // bytes of all files, unpacked, that any archive may have
+	maxZipRatio   = 100      // of unpacked to packed bytes beyond that; weights hardly shrink
 )
 
 // zipFS reads a zip archive. Files offer random access: stored ones directly
@@ -44,6 +46,9 @@ func openZip(f *os.File, size int64, path string) (*target, error) {
 		return nil, errors.Join(diag.Errorf(diag.In(path), diag.Malformed, "zip archive: %w", err).
 			WithHint("the file may be cut short; download or pack it again"), f.Close())
 	}
+	for _, e := range r.File { // some archivers for Windows write backslashes
+		e.Name = strings.ReplaceAll(e.Name, `\`, "/")
+	}
 	z := &zipFS{Reader: r, archive: f, copies: map[string]io.ReaderAt{}}
 	if err := z.check(path); err != nil {
 		return nil, errors.Join(err, z.Close())
@@ -63,7 +68,7 @@ func (z *zipFS) check(path string) error {
 	if len(z.File) > maxZipEntries {
 		return diag.Errorf(diag.In(path), diag.TooLarge, "zip archive with %d entries, at most %d are read", len(z.File), maxZipEntries)
 	}
-	var total uint64
+	var total, packed uint64
 	for _, f := range z.File {
 		if f.UncompressedSize64 > maxZipEntry {
 			return diag.Errorf(diag.In(path), diag.TooLarge, "zip entry %q unpacks to %d bytes, at most %d are read", f.Name, f.UncompressedSize64, int64(maxZipEntry))
@@ -74,6 +79,10 @@ func (z *zipFS) check(path string) error {
 		if total += f.UncompressedSize64; total > maxZipTotal {
 			return diag.Errorf(diag.In(path), diag.TooLarge, "zip archive unpacks to more than %d bytes", int64(maxZipTotal))
 		}
+		packed += f.CompressedSize64
+	}
+	if total > zipFreely && total/maxZipRatio > packed {
+		return diag.Errorf(diag.In(path), diag.TooLarge, "zip archive of %d packed bytes unpacks to %d, more than %d times as many", packed, total, maxZipRatio)
 	}
 	return nil
 }
@@ -177,10 +186,10 @@ func (z *zipFS) unpack(name string) (io.ReaderAt, error) {
 	return dst, err
 }
 
-// entry finds the entry of a name; some archivers write backslashes.
+// entry finds the entry of a name.
 func (z *zipFS) entry(name string) *zip.File {
 	for _, f := range z.File {
-		if f.Name == name || strings.TrimPrefix(strings.ReplaceAll(f.Name, `\`, "/"), "./") == name {
+		if strings.TrimPrefix(f.Name, "./") == name {
 			return f
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"testing/fstest"
 
@@ -106,6 +107,37 @@ func TestZipLeavesNothingBehind(t *testing.T) {
 	}
 }
 
+// TestZipBackslashes: archives of old Windows tools name their entries so.
+func TestZipBackslashes(t *testing.T) {
+	var b bytes.Buffer
+	w := zip.NewWriter(&b)
+	for name, f := range smallFiles() {
+		dst, err := w.Create(`top\` + strings.ReplaceAll(name, "/", `\`))
+		if err == nil {
+			_, err = dst.Write(f.Data)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "p.zip")
+	if err := os.WriteFile(file, b.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	tg, err := openTarget(t.Context(), file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tg.Close() //nolint:errcheck // only read from
+	if err := fstest.TestFS(tg.fsys, "meta.yaml", "m.mlmodelc/model.mil"); err != nil {
+		t.Error(err)
+	}
+	checkRandomAccess(t, tg.fsys, smallFiles())
+}
+
 func TestZipDamaged(t *testing.T) {
 	whole, err := os.ReadFile(packed(t, smallFiles(), ""))
 	if err != nil {
@@ -121,7 +153,8 @@ func TestZipDamaged(t *testing.T) {
 		{"not a zip", []byte("hello"), diag.Malformed},
 		{"empty", nil, diag.Malformed},
 		{"git lfs pointer", []byte("version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n"), diag.LFSPointer},
-		{"entry of 1 TiB", hugeEntry(t), diag.TooLarge},
+		{"entry of 1 TiB", claimingEntry(t, 1<<40, 1), diag.TooLarge},
+		{"2 GiB of 1 MiB", claimingEntry(t, 2<<30, 1<<20), diag.TooLarge},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -137,12 +170,13 @@ func TestZipDamaged(t *testing.T) {
 	}
 }
 
-// hugeEntry is an archive whose directory claims an enormous file.
-func hugeEntry(t *testing.T) []byte {
+// claimingEntry is an archive whose directory claims a file of some size that
+// was packed to another.
+func claimingEntry(t *testing.T, size, packed uint64) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	w := zip.NewWriter(&b)
-	if _, err := w.CreateRaw(&zip.FileHeader{Name: "weight.bin", Method: zip.Deflate, UncompressedSize64: 1 << 40, CompressedSize64: 1}); err != nil {
+	if _, err := w.CreateRaw(&zip.FileHeader{Name: "weight.bin", Method: zip.Deflate, UncompressedSize64: size, CompressedSize64: packed}); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.Close(); err != nil && !errors.Is(err, io.ErrShortWrite) {

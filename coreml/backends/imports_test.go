@@ -42,6 +42,7 @@ var layers = []layer{
 	{"coreml/mlmodelc", []string{"coreml/mlmodelc", "coreml/wire", "coreml/mil", "coreml/blob", "coreml/tensor", "coreml/diag"}},
 	{"coreml/mlpackage", []string{"coreml/mlpackage", "coreml/mlmodelc", "coreml/wire", "coreml/mil", "coreml/blob", "coreml/tensor", "coreml/diag"}},
 	{"coreml/sharedtest", []string{}},
+	{"coreml/compile", []string{"coreml/mlpackage", "coreml/mlmodelc", "coreml/wire", "coreml/mil", "coreml/tensor", "coreml/diag"}},
 	{"coreml/cpu", []string{"=coreml", "coreml/cpu", "coreml/mil", "coreml/blob", "coreml/tensor", "coreml/diag"}},
 	{"coreml/native/fakecoreml", []string{"=coreml", "coreml/cpu", "coreml/mil", "coreml/tensor"}}, // only tests import it
 	{"coreml/native", []string{"=coreml", "coreml/native", "coreml/mil", "coreml/blob", "coreml/tensor", "coreml/diag"}},
@@ -54,7 +55,7 @@ var layers = []layer{
 	{"runner/chattmpl", []string{"runner/chattmpl", "coreml/diag"}},
 	{"runner", []string{"runner", "manifest", "=coreml", "coreml/mil", "coreml/blob", "coreml/mlmodelc", "coreml/mlpackage", "coreml/tensor", "coreml/diag"}},
 	{"fetch", []string{"fetch", "manifest", "=coreml", "coreml/mil", "coreml/blob", "coreml/mlmodelc", "coreml/mlpackage", "coreml/tensor", "coreml/diag"}},
-	{"cmd", []string{"cmd", "inspect", "fetch", "runner", "manifest", "=coreml", "coreml/backends", "coreml/mil", "coreml/blob", "coreml/mlmodelc", "coreml/mlpackage", "coreml/tensor", "coreml/diag"}},
+	{"cmd", []string{"cmd", "inspect", "fetch", "runner", "manifest", "=coreml", "coreml/backends", "coreml/compile", "coreml/mil", "coreml/blob", "coreml/mlmodelc", "coreml/mlpackage", "coreml/tensor", "coreml/diag"}},
 }
 
 func within(pkg, dir string) bool { return pkg == dir || strings.HasPrefix(pkg, dir+"/") }

@@ -14,9 +14,9 @@ type broadcast struct {
 	a, b  []int // strides along dims; 0 repeats
 }
 
-func broadcastShape(x, y []int) ([]int, error) {
+func (m *memory) broadcastShape(x, y []int) ([]int, error) {
 	n := max(len(x), len(y))
-	out := make([]int, n)
+	out := m.newDims(n)
 	for i := range n {
 		dx, dy := dimFromEnd(x, n-i), dimFromEnd(y, n-i)
 		switch {
@@ -39,22 +39,23 @@ func dimFromEnd(s []int, k int) int {
 	return s[len(s)-k]
 }
 
-func newBroadcast(x, y []int) (*broadcast, error) {
-	shape, err := broadcastShape(x, y)
-	if err != nil {
-		return nil, err
+func (m *memory) newBroadcast(x, y []int) (p broadcast, err error) {
+	if p.shape, err = m.broadcastShape(x, y); err != nil {
+		return p, err
 	}
-	p := &broadcast{shape: shape}
+	// dims, a and b are filled from their ends.
+	rank := len(p.shape)
+	dims, a, b := m.newDims(rank+1), m.newDims(rank+1), m.newDims(rank+1)
+	at := rank + 1
 	sa, sb := 1, 1
-	for i := len(shape) - 1; i >= 0; i-- {
-		k := len(shape) - i
-		n, dx, dy := shape[i], dimFromEnd(x, k), dimFromEnd(y, k)
-		a, b := 0, 0
+	for k := 1; k <= rank; k++ {
+		n, dx, dy := p.shape[rank-k], dimFromEnd(x, k), dimFromEnd(y, k)
+		stepA, stepB := 0, 0
 		if dx > 1 {
-			a = sa
+			stepA = sa
 		}
 		if dy > 1 {
-			b = sb
+			stepB = sb
 		}
 		sa, sb = sa*dx, sb*dy
 		if n == 1 {
@@ -62,51 +63,70 @@ func newBroadcast(x, y []int) (*broadcast, error) {
 		}
 		// The dimension to the right, now first in dims, continues this one
 		// when both operands walk through both in equal steps.
-		if len(p.dims) > 0 && a == p.a[0]*p.dims[0] && b == p.b[0]*p.dims[0] {
-			p.dims[0] *= n
+		if at <= rank && stepA == a[at]*dims[at] && stepB == b[at]*dims[at] {
+			dims[at] *= n
 			continue
 		}
-		p.dims = append([]int{n}, p.dims...)
-		p.a = append([]int{a}, p.a...)
-		p.b = append([]int{b}, p.b...)
+		at--
+		dims[at], a[at], b[at] = n, stepA, stepB
 	}
-	if len(p.dims) == 0 {
-		p.dims, p.a, p.b = []int{1}, []int{0}, []int{0}
+	if at > rank {
+		at--
+		dims[at] = 1
 	}
+	p.dims, p.a, p.b = dims[at:], a[at:], b[at:]
 	return p, nil
 }
 
 // parallelGrain is the number of elements worth a worker for cheap loops.
 const parallelGrain = 1 << 14
 
-// runBroadcast applies fn to runs along the last merged dimension.
-func runBroadcast[T, R any](c *call, p *broadcast, dst []R, x, y []T, fn loop[T, R]) {
+// broadcastJob applies fn to runs along the last merged dimension.
+type broadcastJob[T, R any] struct {
+	broadcast
+	fn   loop[T, R]
+	dst  []R
+	x, y []T
+	n    int  // elements of a run
+	one  bool // there is one run, and it is split
+}
+
+// of runs the job on the session's workers.
+func (j *broadcastJob[T, R]) of(c *call, p broadcast, dst []R, x, y []T) {
 	if len(dst) == 0 {
 		return
 	}
-	last := len(p.dims) - 1
-	n := p.dims[last]
-	sa, sb := p.a[last], p.b[last]
-	run := func(row, lo, hi int) {
-		oa, ob, rest := 0, 0, row
-		for d := last - 1; d >= 0; d-- {
-			i := rest % p.dims[d]
-			rest /= p.dims[d]
-			oa += i * p.a[d]
-			ob += i * p.b[d]
-		}
-		fn(dst[row*n+lo:row*n+hi], span(x, oa, sa, lo, hi), span(y, ob, sb, lo, hi))
-	}
-	rows := len(dst) / n
-	if rows == 1 {
-		c.each(n, parallelGrain, func(lo, hi int) { run(0, lo, hi) })
+	j.broadcast, j.dst, j.x, j.y, j.n = p, dst, x, y, p.dims[len(p.dims)-1]
+	rows := len(dst) / j.n
+	j.one = rows == 1
+	if j.one {
+		c.run(j.n, parallelGrain, j)
 		return
 	}
-	c.each(rows, max(1, parallelGrain/n), func(lo, hi int) {
-		for r := lo; r < hi; r++ {
-			run(r, 0, n)
-		}
-	})
+	c.run(rows, max(1, parallelGrain/j.n), j)
+}
+
+func (j *broadcastJob[T, R]) run(lo, hi int) {
+	if j.one {
+		j.part(0, lo, hi)
+		return
+	}
+	for r := lo; r < hi; r++ {
+		j.part(r, 0, j.n)
+	}
+}
+
+// part does the elements [lo, hi) of a run.
+func (j *broadcastJob[T, R]) part(row, lo, hi int) {
+	last := len(j.dims) - 1
+	oa, ob, rest := 0, 0, row
+	for d := last - 1; d >= 0; d-- {
+		i := rest % j.dims[d]
+		rest /= j.dims[d]
+		oa += i * j.a[d]
+		ob += i * j.b[d]
+	}
+	j.fn(j.dst[row*j.n+lo:row*j.n+hi], span(j.x, oa, j.a[last], lo, hi), span(j.y, ob, j.b[last], lo, hi))
 }
 
 // span returns the elements [lo, hi) of a run, or its only element.

@@ -265,13 +265,7 @@ func (b *builder) results(n int) {
 	}
 }
 
-func toInts(x []int32) []int {
-	out := make([]int, len(x))
-	for i, v := range x {
-		out[i] = int(v)
-	}
-	return out
-}
+func toInts(x []int32) []int { return (*memory)(nil).toInts(x) }
 
 // literal turns a constant of the program into a value. Data in a weight
 // file is used where it lies.

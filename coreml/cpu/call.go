@@ -15,6 +15,7 @@ type kernel func(c *call) error
 // call is what a kernel sees: its operands by slot and a place for results.
 type call struct {
 	s   *session
+	m   *memory         // nil: what is made stays
 	ctx context.Context //nolint:containedctx // a call ends with the op; nested blocks need it
 	n   *node
 	in  []*value
@@ -22,6 +23,20 @@ type call struct {
 	tmp []*buffer // released after the op
 	// rounded: the kernel has rounded its fp16 results itself.
 	rounded bool
+
+	// jobs that ops share
+	mapping   mapJob
+	widening  widenJob
+	rounding  roundJob
+	rows      rowsJob
+	copyF     copyJob[float32]
+	copyH     copyJob[uint16]
+	copyI     copyJob[int32]
+	moveF     moveJob[float32]
+	moveH     moveJob[uint16]
+	moveI     moveJob[int32]
+	unfolding unfoldJob
+	depth     depthJob
 }
 
 // get returns the operand in a slot, or nil for an optional one left out.
@@ -40,12 +55,13 @@ func (c *call) wide(v *value) []float32 {
 	if v.f != nil {
 		return v.f
 	}
-	if v.scratch != nil || v.buf == nil && v.size() <= keepWide {
+	if v.scratch != nil || v.buf == nil && !v.brief && v.size() <= keepWide {
 		return v.wide()
 	}
 	out := c.scratch(v.size())
 	if v.h != nil && len(out) >= 1<<15 {
-		c.each(len(out), 1<<14, func(lo, hi int) { cvtHalf(out[lo:hi], v.h[lo:hi]) })
+		c.widening = widenJob{dst: out, src: v.h}
+		c.run(len(out), 1<<14, &c.widening)
 		return out
 	}
 	v.widenInto(out)
@@ -83,7 +99,7 @@ func (c *call) newFloat(i int, shape []int) []float32 {
 	c.declares(i, true)
 	n := bounded(shape)
 	b := c.s.arena.float(n)
-	c.out[i] = &value{dtype: c.outDType(i, tensor.FP32), shape: shape, f: b.f[:n], buf: b}
+	c.out[i] = c.m.newValue(value{dtype: c.outDType(i, tensor.FP32), shape: shape, f: b.f[:n], buf: b})
 	return b.f[:n]
 }
 
@@ -91,7 +107,7 @@ func (c *call) newFloat(i int, shape []int) []float32 {
 func (c *call) newHalf(shape []int) []uint16 {
 	n := bounded(shape)
 	b := c.s.arena.half(n)
-	c.out[0] = &value{dtype: tensor.FP16, shape: shape, h: b.h[:n], buf: b}
+	c.out[0] = c.m.newValue(value{dtype: tensor.FP16, shape: shape, h: b.h[:n], buf: b})
 	return b.h[:n]
 }
 
@@ -100,7 +116,7 @@ func (c *call) newInt(i int, shape []int) []int32 {
 	c.declares(i, false)
 	n := bounded(shape)
 	b := c.s.arena.ints(n)
-	c.out[i] = &value{dtype: c.outDType(i, tensor.Int32), shape: shape, i: b.i[:n], buf: b}
+	c.out[i] = c.m.newValue(value{dtype: c.outDType(i, tensor.Int32), shape: shape, i: b.i[:n], buf: b})
 	return b.i[:n]
 }
 
@@ -131,7 +147,7 @@ func (c *call) outDType(i int, def tensor.DType) tensor.DType {
 // alias makes result i share the elements [off, off+product(shape)) of an
 // operand; of a view always all of them.
 func (c *call) alias(i int, v *value, off int, shape []int) {
-	o := &value{dtype: v.dtype, shape: shape, keys: v.keys}
+	o := c.m.newValue(value{dtype: v.dtype, shape: shape, keys: v.keys})
 	if v.view != nil {
 		o.view, o.buf = v.view, v.buf
 		o.buf.retain()
@@ -185,12 +201,23 @@ func (c *call) mayOverwrite(s slot) bool {
 func (c *call) overwrite(s slot) []float32 {
 	v := c.in[s]
 	v.buf.retain()
-	c.out[0] = &value{dtype: c.outDType(0, v.dtype), shape: v.shape, f: v.f, buf: v.buf}
+	c.out[0] = c.m.newValue(value{dtype: c.outDType(0, v.dtype), shape: v.shape, f: v.f, buf: v.buf})
 	return v.f
 }
 
+// run does j over [0, n) on the session's workers.
+func (c *call) run(n, grain int, j job) { c.s.pool.run(n, grain, j) }
+
 // each runs fn over [0, n) on the session's workers.
-func (c *call) each(n, grain int, fn func(lo, hi int)) { c.s.pool.each(n, grain, fn) }
+func (c *call) each(n, grain int, fn func(lo, hi int)) { c.run(n, grain, jobFunc(fn)) }
+
+// widenJob turns fp16 into float32.
+type widenJob struct {
+	dst []float32
+	src []uint16
+}
+
+func (j *widenJob) run(lo, hi int) { cvtHalf(j.dst[lo:hi], j.src[lo:hi]) }
 
 // axisOf turns a possibly negative axis into an index.
 func axisOf(axis, rank int) (int, error) {

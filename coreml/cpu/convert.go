@@ -109,7 +109,10 @@ func halfView(data []byte, n int) []uint16 {
 var littleEndian = binary.NativeEndian.Uint16([]byte{1, 0}) == 1
 
 // toTensor copies v out.
-func (v *value) toTensor() (*tensor.Tensor, error) {
+func (v *value) toTensor() (*tensor.Tensor, error) { return v.copyTo(nil) }
+
+// copyTo copies v to t when that has its type and shape, else to a new one.
+func (v *value) copyTo(t *tensor.Tensor) (*tensor.Tensor, error) {
 	if v.list != nil {
 		return nil, errors.New("a list cannot leave the engine")
 	}
@@ -119,7 +122,9 @@ func (v *value) toTensor() (*tensor.Tensor, error) {
 	if v.view != nil {
 		v = v.view.copy(v)
 	}
-	t := tensor.New(v.dtype, v.shape...)
+	if t == nil || t.DType != v.dtype || !slices.Equal(t.Shape, v.shape) {
+		t = tensor.New(v.dtype, v.shape...)
+	}
 	t.Keys = slices.Clone(v.keys)
 	le := binary.LittleEndian
 	switch {
@@ -162,12 +167,25 @@ func (v *value) toTensor() (*tensor.Tensor, error) {
 
 // fromTensor copies t in; fp16 input is widened, since activations live in
 // float32.
-func fromTensor(t *tensor.Tensor) *value {
-	v := fromBytes(t.DType, t.Shape, t.Data)
-	if v.h != nil {
-		f := make([]float32, len(v.h))
-		widenHalf(f, v.h)
-		v.h, v.f = nil, f
+func (s *session) fromTensor(t *tensor.Tensor) *value {
+	v, n := s.mem.newValue(value{dtype: t.DType, shape: s.mem.copyDims(t.Shape)}), product(t.Shape)
+	switch {
+	case t.DType == tensor.FP16:
+		v.buf = s.arena.float(n)
+		v.f = v.buf.f[:n]
+		widenHalf(v.f, halfView(t.Data, n))
+	case t.DType == tensor.FP32:
+		v.buf = s.arena.float(n)
+		v.f = v.buf.f[:n]
+		for k := range v.f {
+			v.f[k] = math.Float32frombits(binary.LittleEndian.Uint32(t.Data[4*k:]))
+		}
+	case t.DType.IsFloat():
+		return fromBytes(t.DType, v.shape, t.Data)
+	default:
+		v.buf = s.arena.ints(n)
+		v.i = v.buf.i[:n]
+		intsFromBytes(v.i, t.DType, t.Data)
 	}
 	return v
 }

@@ -12,7 +12,8 @@
 // Files: cpu.go (Backend), lower.go (program to nodes), plan.go (lifetimes,
 // updates in place, masks), builder.go (what an op's constructor sees),
 // exec.go (Session), call.go (what a kernel sees), value.go, view.go and
-// convert.go (run-time arrays, buffers), state.go (states), pool.go (workers),
+// convert.go (run-time arrays, buffers), memory.go (shapes and headers of one
+// run), state.go (states), pool.go (workers),
 // optable.go (every op), op_<family>.go (the ops), operand.go and broadcast.go
 // (what they share), weight*.go (compressed weights), gemm.go,
 // half_portable.go and halftable.go (inner loops), simd_amd64.* and lut*.s

@@ -21,9 +21,14 @@ type session struct {
 	opts   coreml.LoadOptions
 	pool   *pool
 	arena  arena
+	mem    memory
+	calls  []*call  // by depth of nested blocks
+	depth  int      // of the block that runs
 	vals   []*value // by value id, during a run
 	state  *State   // during a run
 	closed bool
+	// results are what the last run returned, with LoadOptions.ReuseOutputs.
+	results map[string]*tensor.Tensor
 }
 
 func newSession(g *graph, opts coreml.LoadOptions) *session {
@@ -59,17 +64,24 @@ func (s *session) Predict(ctx context.Context, inputs map[string]*tensor.Tensor,
 	if err := s.runNodes(ctx, s.nodes); err != nil {
 		return nil, err
 	}
-	outs := make(map[string]*tensor.Tensor, len(s.outs))
+	outs := s.results
+	if outs == nil || !s.opts.ReuseOutputs {
+		outs = make(map[string]*tensor.Tensor, len(s.outs))
+	}
 	for i, id := range s.outs {
 		v := s.value(id)
 		if v == nil {
 			return nil, diag.Errorf(diag.In(s.model.ProgramFile), diag.Malformed, "function %s returns the state %q, which is no value", s.fn.Name, s.names[id])
 		}
-		t, err := v.toTensor()
+		name := s.fn.Program.Body.Outputs[i].Name
+		t, err := v.copyTo(outs[name])
 		if err != nil {
 			return nil, diag.Errorf(diag.In(s.model.ProgramFile), diag.Unsupported, "result %q: %w", s.names[id], err)
 		}
-		outs[s.fn.Program.Body.Outputs[i].Name] = t
+		outs[name] = t
+	}
+	if s.opts.ReuseOutputs {
+		s.results = outs
 	}
 	return outs, nil
 }
@@ -90,7 +102,7 @@ func (s *session) bind(inputs map[string]*tensor.Tensor, state coreml.State) err
 		if err := s.checkInput(name, typ, t); err != nil {
 			return err
 		}
-		s.vals[id] = fromTensor(t)
+		s.vals[id] = s.fromTensor(t)
 	}
 	if used != len(inputs) {
 		for _, name := range sortedNames(inputs) {
@@ -155,11 +167,22 @@ func (s *session) clear() {
 		}
 	}
 	s.state = nil
+	s.mem.reset()
+}
+
+// nextCall returns the call of the block that is about to run.
+func (s *session) nextCall() *call {
+	if s.depth == len(s.calls) {
+		s.calls = append(s.calls, &call{s: s, m: &s.mem})
+	}
+	s.depth++
+	return s.calls[s.depth-1]
 }
 
 // runNodes executes nodes in file order.
 func (s *session) runNodes(ctx context.Context, nodes []*node) error {
-	c := &call{s: s}
+	c := s.nextCall()
+	defer func() { s.depth-- }()
 	for _, n := range nodes {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -253,7 +276,7 @@ func (s *session) exec(c *call) (err error) {
 			return s.opErrorf(c.n.op, diag.Malformed, "result %d was not computed", i)
 		}
 		if !c.n.def.exact && !c.rounded && v.f != nil {
-			s.round(v)
+			c.round(v)
 		}
 		if t := c.n.op.Outputs[i].Type; t.Kind == mil.TensorType {
 			if v.dtype != t.DType || !fits(v.shape, t.Shape) {
@@ -265,19 +288,30 @@ func (s *session) exec(c *call) (err error) {
 }
 
 // round brings a computed result to the precision of its type.
-func (s *session) round(v *value) {
+func (c *call) round(v *value) {
 	switch v.dtype {
 	case tensor.FP16:
-		fn := roundHalf
-		if s.opts.Precision == coreml.ANE {
-			fn = roundHalfFlush
-		}
-		s.pool.each(len(v.f), 1<<14, func(lo, hi int) { fn(v.f[lo:hi]) })
+		c.rounding = roundJob{x: v.f, flush: c.s.opts.Precision == coreml.ANE}
+		c.run(len(v.f), 1<<14, &c.rounding)
 	case tensor.BF16:
 		for k, x := range v.f {
 			v.f[k] = tensor.BF16ToF32(tensor.F32ToBF16(x))
 		}
 	}
+}
+
+// roundJob rounds to fp16.
+type roundJob struct {
+	x     []float32
+	flush bool
+}
+
+func (j *roundJob) run(lo, hi int) {
+	if j.flush {
+		roundHalfFlush(j.x[lo:hi])
+		return
+	}
+	roundHalf(j.x[lo:hi])
 }
 
 // roundHalfFlush rounds to fp16 and turns subnormal results into zero, as

@@ -107,7 +107,12 @@ func pack(dst, x []float32, xs, k, n int) {
 // mulAdd adds m rows of w times x to m rows of y: columns [0, n), terms
 // [from, to) of x, which is packed and has k terms; w begins at term from.
 func mulAdd(y []float32, ys int, w []float32, ws int, x []float32, k, n, from, to, m int) {
-	var edge [4 * tileCols]float32
+	var edge []float32 // for the last columns, when they are no whole tile
+	if n%tileCols != 0 {
+		scratch := takeRow(4 * tileCols)
+		defer giveRow(scratch)
+		edge = scratch.x
+	}
 	for t := 0; t < n; t += tileCols {
 		xt := x[t*k+from*tileCols : t*k+to*tileCols]
 		cols := min(tileCols, n-t)
@@ -117,8 +122,8 @@ func mulAdd(y []float32, ys int, w []float32, ws int, x []float32, k, n, from, t
 				tile4(y[i*ys+t:], ys, w[i*ws:], ws, xt, to-from)
 				continue
 			}
-			clear(edge[:])
-			tile4(edge[:], tileCols, w[i*ws:], ws, xt, to-from)
+			clear(edge)
+			tile4(edge, tileCols, w[i*ws:], ws, xt, to-from)
 			for r := range 4 {
 				axpy(y[(i+r)*ys+t:], 1, edge[r*tileCols:r*tileCols+cols])
 			}
@@ -143,13 +148,23 @@ func (c *call) mulRows(y []float32, w weight, first, rows int, x []float32, n in
 		pack(xp, x, n, k, n)
 		x = xp
 	}
-	c.each(rows, grain, func(lo, hi int) {
-		if n == 1 {
-			mulVec(y, w, first, lo, hi, x, bias)
-			return
-		}
-		mulPanel(y, w, first, lo, hi, x, n, bias)
-	})
+	c.rows = rowsJob{y: y, w: w, first: first, x: x, n: n, bias: bias}
+	c.run(rows, grain, &c.rows)
+}
+
+// rowsJob multiplies rows of a weight.
+type rowsJob struct {
+	y, x, bias []float32
+	w          weight
+	first, n   int
+}
+
+func (j *rowsJob) run(lo, hi int) {
+	if j.n == 1 {
+		mulVec(j.y, j.w, j.first, lo, hi, j.x, j.bias)
+		return
+	}
+	mulPanel(j.y, j.w, j.first, lo, hi, j.x, j.n, j.bias)
 }
 
 // dotter is a weight that multiplies a row without writing it out.
@@ -165,23 +180,29 @@ func (d dense) dotRow(x []float32, r int, _ []float32) float32 {
 }
 
 // rowPool keeps the workers' scratch rows.
-var rowPool = sync.Pool{New: func() any { return new([]float32) }}
+var rowPool = sync.Pool{New: func() any { return new(row) }}
 
-func takeRow(n int) []float32 {
-	p := rowPool.Get().(*[]float32)
-	if cap(*p) < n {
-		*p = make([]float32, n)
+// row is memory of one worker.
+type row struct{ x []float32 }
+
+// takeRow returns n float32 of undefined content.
+func takeRow(n int) *row {
+	p := rowPool.Get().(*row)
+	if cap(p.x) < n {
+		p.x = make([]float32, n)
 	}
-	return (*p)[:n]
+	p.x = p.x[:n]
+	return p
 }
 
-func giveRow(x []float32) { rowPool.Put(&x) }
+func giveRow(p *row) { rowPool.Put(p) }
 
 func mulVec(y []float32, w weight, first, lo, hi int, x []float32, bias []float32) {
 	_, k := w.dims()
 	d, direct := w.(dotter)
-	buf := takeRow(k)
-	defer giveRow(buf)
+	scratch := takeRow(max(1, k))
+	defer giveRow(scratch)
+	buf := scratch.x
 	if m, ok := w.(*lutWeight); ok && m.vec == 1 {
 		m.dotRows(y[lo:hi], x, first+lo, buf)
 		if bias != nil {
@@ -194,8 +215,8 @@ func mulVec(y []float32, w weight, first, lo, hi int, x []float32, bias []float3
 		if direct {
 			s = d.dotRow(x, first+r, buf)
 		} else {
-			w.row(buf, first+r)
-			s = dot(buf, x)
+			w.row(buf[:k], first+r)
+			s = dot(buf[:k], x)
 		}
 		if bias != nil {
 			s += bias[first+r]
@@ -218,8 +239,9 @@ func mulPanel(y []float32, w weight, first, lo, hi int, x []float32, n int, bias
 	stored := isDense && d.v.f != nil
 	var buf []float32
 	if !stored {
-		buf = takeRow(panelRows * k)
-		defer giveRow(buf)
+		scratch := takeRow(panelRows * k)
+		defer giveRow(scratch)
+		buf = scratch.x
 	}
 	for r := lo; r < hi; r += panelRows {
 		m := min(panelRows, hi-r)

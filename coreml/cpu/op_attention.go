@@ -35,8 +35,9 @@ func buildAttention(b *builder) kernel {
 	query, key, val, mask := b.input("query"), b.input("key"), b.input("value"), b.optional("attn_mask")
 	skip := b.lo.sess.opts.Precision != coreml.Strict
 	b.results(1)
+	a := &attention{}
 	return func(c *call) error {
-		a, shape, err := newAttention(c.in[query], c.in[key], c.in[val])
+		shape, err := a.set(c.m, c.in[query], c.in[key], c.in[val])
 		if err != nil {
 			return err
 		}
@@ -54,51 +55,55 @@ func buildAttention(b *builder) kernel {
 		}
 		a.dst = c.newFloat(0, shape)
 		grain := max(1, (1<<15)/max(1, a.s*(a.e+a.ev)))
-		c.each(product(a.batch)*a.l, grain, func(lo, hi int) {
-			scores := make([]float32, a.s)
-			for r := lo; r < hi; r++ {
-				a.row(r/max(1, a.l), r%max(1, a.l), scores)
-			}
-		})
+		c.run(product(a.batch)*a.l, grain, a)
 		return nil
 	}
 }
 
-func newAttention(q, k, v *value) (*attention, []int, error) {
+func (a *attention) run(lo, hi int) {
+	scores := takeRow(a.s)
+	defer giveRow(scores)
+	for r := lo; r < hi; r++ {
+		a.row(r/max(1, a.l), r%max(1, a.l), scores.x)
+	}
+}
+
+// set takes the shapes of a call and returns that of the result.
+func (a *attention) set(m *memory, q, k, v *value) ([]int, error) {
 	n := q.rank()
 	bad := func(why string) error {
 		return fmt.Errorf("query has shape %s, key %s, value %s: %s", tensor.ShapeString(q.shape), tensor.ShapeString(k.shape), tensor.ShapeString(v.shape), why)
 	}
-	for _, x := range []*value{q, k, v} {
-		if !x.isFloat() {
-			return nil, nil, fmt.Errorf("query is %s, key %s, value %s, want floats", q.dtype, k.dtype, v.dtype)
-		}
+	if !q.isFloat() || !k.isFloat() || !v.isFloat() {
+		return nil, fmt.Errorf("query is %s, key %s, value %s, want floats", q.dtype, k.dtype, v.dtype)
 	}
 	switch {
 	case n < 3 || k.rank() != n || v.rank() != n:
-		return nil, nil, bad("want one rank of 3 or more")
+		return nil, bad("want one rank of 3 or more")
 	case !slices.Equal(q.shape[:n-2], k.shape[:n-2]) || !slices.Equal(q.shape[:n-2], v.shape[:n-2]):
-		return nil, nil, bad("want equal leading dimensions")
+		return nil, bad("want equal leading dimensions")
 	case q.shape[n-1] != k.shape[n-1]:
-		return nil, nil, bad("query and key have vectors of different length")
+		return nil, bad("query and key have vectors of different length")
 	case k.shape[n-2] != v.shape[n-2]:
-		return nil, nil, bad("key and value have sequences of different length")
+		return nil, bad("key and value have sequences of different length")
 	}
-	a := &attention{l: q.shape[n-2], s: k.shape[n-2], e: q.shape[n-1], ev: v.shape[n-1], batch: q.shape[:n-2]}
+	*a = attention{l: q.shape[n-2], s: k.shape[n-2], e: q.shape[n-1], ev: v.shape[n-1], batch: q.shape[:n-2]}
 	a.scale = 1 / math.Sqrt(float64(a.e))
-	shape := slices.Clone(q.shape)
+	shape := m.copyDims(q.shape)
 	shape[n-1] = a.ev
-	return a, shape, nil
+	return shape, nil
 }
 
 // setMask lines the mask up with the scores [B..., L, S].
 func (a *attention) setMask(c *call, m *value) error {
-	scores := append(slices.Clone(a.batch), a.l, a.s)
-	if shape, err := broadcastShape(m.shape, scores); err != nil || !slices.Equal(shape, scores) {
+	n := len(a.batch)
+	scores := c.m.newDims(n + 2)
+	copy(scores, a.batch)
+	scores[n], scores[n+1] = a.l, a.s
+	if shape, err := c.m.broadcastShape(m.shape, scores); err != nil || !slices.Equal(shape, scores) {
 		return fmt.Errorf("attn_mask has shape %s, the scores %s", tensor.ShapeString(m.shape), tensor.ShapeString(scores))
 	}
-	st := broadcastStrides(m.shape, scores)
-	n := len(a.batch)
+	st := c.m.broadcastStrides(m.shape, scores)
 	a.mstep, a.mrow, a.mcol = st[:n], st[n], st[n+1]
 	switch {
 	case m.isFloat():

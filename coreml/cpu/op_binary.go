@@ -162,6 +162,7 @@ func arith(name, doc string, ff loop[float32, float32], fi func(a, b int32) int3
 		x, y := b.input("x"), b.input("y")
 		b.results(1)
 		isFloat, d := b.outDType().IsFloat(), b.outDType()
+		floats, ints := &broadcastJob[float32, float32]{fn: ff}, &broadcastJob[int32, int32]{fn: ii}
 		return func(c *call) error {
 			if err := sameTypes(c.in[x], c.in[y]); err != nil {
 				return err
@@ -169,13 +170,13 @@ func arith(name, doc string, ff loop[float32, float32], fi func(a, b int32) int3
 			if c.in[x].isFloat() != isFloat {
 				return fmt.Errorf("x is %s and the result is declared as %s", c.in[x].dtype, d)
 			}
-			p, err := newBroadcast(c.in[x].shape, c.in[y].shape)
+			p, err := c.m.newBroadcast(c.in[x].shape, c.in[y].shape)
 			if err != nil {
 				return err
 			}
 			if !isFloat {
 				dst := c.newInt(0, p.shape)
-				runBroadcast(c, p, dst, c.ints(x), c.ints(y), ii)
+				ints.of(c, p, dst, c.ints(x), c.ints(y))
 				if d != tensor.Int32 {
 					for k, v := range dst {
 						dst[k] = wrapInt(d, v)
@@ -193,7 +194,7 @@ func arith(name, doc string, ff loop[float32, float32], fi func(a, b int32) int3
 			default:
 				dst = c.newFloat(0, p.shape)
 			}
-			runBroadcast(c, p, dst, xs, ys, ff)
+			floats.of(c, p, dst, xs, ys)
 			return nil
 		}
 	}}
@@ -214,23 +215,25 @@ func compare(name, doc string, ff func(a, b float32) bool, fi func(a, b int32) b
 	return opDef{name: name, since: 15, types: "bool; operands fp16 fp32 int32 bool", exact: true, doc: doc + ", broadcast as in NumPy", build: func(b *builder) kernel {
 		x, y := b.input("x"), b.input("y")
 		b.results(1)
+		floats, ints := &broadcastJob[float32, int32]{fn: lf}, &broadcastJob[int32, int32]{}
 		return func(c *call) error {
 			if err := sameTypes(c.in[x], c.in[y]); err != nil {
 				return err
 			}
-			p, err := newBroadcast(c.in[x].shape, c.in[y].shape)
+			p, err := c.m.newBroadcast(c.in[x].shape, c.in[y].shape)
 			if err != nil {
 				return err
 			}
 			dst := c.newInt(0, p.shape)
-			switch {
-			case c.in[x].isFloat():
-				runBroadcast(c, p, dst, c.f32(x), c.f32(y), lf)
-			case c.in[x].dtype == tensor.UInt32:
-				runBroadcast(c, p, dst, c.ints(x), c.ints(y), lu)
-			default:
-				runBroadcast(c, p, dst, c.ints(x), c.ints(y), li)
+			if c.in[x].isFloat() {
+				floats.of(c, p, dst, c.f32(x), c.f32(y))
+				return nil
 			}
+			ints.fn = li
+			if c.in[x].dtype == tensor.UInt32 {
+				ints.fn = lu
+			}
+			ints.of(c, p, dst, c.ints(x), c.ints(y))
 			return nil
 		}
 	}}
@@ -248,15 +251,16 @@ func logical(name, doc string, f func(a, b int32) int32) opDef {
 	return opDef{name: name, since: 15, types: "bool", exact: true, doc: doc + ", broadcast as in NumPy", build: func(b *builder) kernel {
 		x, y := b.input("x"), b.input("y")
 		b.results(1)
+		j := &broadcastJob[int32, int32]{fn: l}
 		return func(c *call) error {
 			if c.in[x].dtype != tensor.Bool || c.in[y].dtype != tensor.Bool {
 				return fmt.Errorf("x is %s and y is %s, want bool", c.in[x].dtype, c.in[y].dtype)
 			}
-			p, err := newBroadcast(c.in[x].shape, c.in[y].shape)
+			p, err := c.m.newBroadcast(c.in[x].shape, c.in[y].shape)
 			if err != nil {
 				return err
 			}
-			runBroadcast(c, p, c.newInt(0, p.shape), c.ints(x), c.ints(y), l)
+			j.of(c, p, c.newInt(0, p.shape), c.ints(x), c.ints(y))
 			return nil
 		}
 	}}

@@ -40,9 +40,12 @@ func (b *builder) spatial() spatial {
 	return s
 }
 
+// threeOnes serves up to three spatial dimensions.
+var threeOnes = []int{1, 1, 1}
+
 func onesIfNil(x []int, n int) ([]int, error) {
-	if x == nil {
-		return slices.Repeat([]int{1}, n), nil
+	if x == nil && n <= len(threeOnes) {
+		return threeOnes[:n], nil
 	}
 	if len(x) != n {
 		return nil, fmt.Errorf("%v has %d elements, want one for each of %d spatial dimensions", x, len(x), n)
@@ -55,18 +58,17 @@ func onesIfNil(x []int, n int) ([]int, error) {
 	return x, nil
 }
 
-func (s spatial) resolve(in, kernel []int) (*resolved, error) {
+func (s spatial) resolve(m *memory, in, kernel []int) (r resolved, err error) {
 	n := len(in)
-	r := &resolved{in: in, kernel: kernel, out: make([]int, n), before: make([]int, n)}
-	var err error
+	r = resolved{in: in, kernel: kernel, out: m.newDims(n), before: m.newDims(n)}
 	if r.strides, err = onesIfNil(s.strides, n); err != nil {
-		return nil, fmt.Errorf("strides: %w", err)
+		return r, fmt.Errorf("strides: %w", err)
 	}
 	if r.dilations, err = onesIfNil(s.dilations, n); err != nil {
-		return nil, fmt.Errorf("dilations: %w", err)
+		return r, fmt.Errorf("dilations: %w", err)
 	}
 	if s.padType == "custom" && (len(s.pad) != 2*n || slices.Min(s.pad) < 0) {
-		return nil, fmt.Errorf("pad is %v, want %d numbers from 0 on for pad_type custom", s.pad, 2*n)
+		return r, fmt.Errorf("pad is %v, want %d numbers from 0 on for pad_type custom", s.pad, 2*n)
 	}
 	for i := range n {
 		reach := (kernel[i]-1)*r.dilations[i] + 1
@@ -84,7 +86,7 @@ func (s spatial) resolve(in, kernel []int) (*resolved, error) {
 			}
 		}
 		if in[i]+total < reach {
-			return nil, fmt.Errorf("dimension %d has %d elements with padding, the kernel reaches over %d", i, in[i]+total, reach)
+			return r, fmt.Errorf("dimension %d has %d elements with padding, the kernel reaches over %d", i, in[i]+total, reach)
 		}
 		r.out[i] = (in[i]+total-reach)/r.strides[i] + 1
 	}
@@ -115,7 +117,7 @@ func buildConv(b *builder) kernel {
 		if groups < 1 || cin != w.shape[1]*groups || cout%groups != 0 {
 			return fmt.Errorf("x has %d channels, weight has shape %s with %d groups", cin, tensor.ShapeString(w.shape), groups)
 		}
-		r, err := sp.resolve(v.shape[2:], w.shape[2:])
+		r, err := sp.resolve(c.m, v.shape[2:], w.shape[2:])
 		if err != nil {
 			return err
 		}
@@ -123,14 +125,16 @@ func buildConv(b *builder) kernel {
 		if err != nil {
 			return err
 		}
-		dst := c.newFloat(0, append([]int{batch, cout}, r.out...))
+		shape := c.m.copyDims(v.shape[:2], r.out)
+		shape[1] = cout
+		dst := c.newFloat(0, shape)
 		src := c.f32(x)
 		m := w.floatMatrix()
 		if cin == groups && !r.pointwise() {
-			c.depthwise(dst, src, w, bv, r, batch, cout/groups)
+			c.depthwise(dst, src, w, bv, &r, batch, cout/groups)
 			return nil
 		}
-		c.convGroups(dst, src, m, bv, r, batch, cin, cout, groups)
+		c.convGroups(dst, src, m, bv, &r, batch, cin, cout, groups)
 		return nil
 	}
 }
@@ -143,17 +147,16 @@ func (c *call) convGroups(dst, src []float32, w weight, bias []float32, r *resol
 	taps := product(r.kernel)
 	var cols []float32
 	if !r.pointwise() {
-		cols = c.scratch(bounded([]int{cg, taps, pout}))
+		size := c.m.newDims(3)
+		size[0], size[1], size[2] = cg, taps, pout
+		cols = c.scratch(bounded(size))
 	}
 	for n := range batch {
 		for g := range groups {
 			xs := src[(n*cin+g*cg)*pin : (n*cin+(g+1)*cg)*pin]
 			if cols != nil {
-				c.each(cg, 1, func(lo, hi int) {
-					for ch := lo; ch < hi; ch++ {
-						unfold(cols[ch*taps*pout:(ch+1)*taps*pout], xs[ch*pin:(ch+1)*pin], r)
-					}
-				})
+				c.unfolding = unfoldJob{cols: cols, x: xs, r: *r, strides: c.m.rowMajor(r.in)}
+				c.run(cg, 1, &c.unfolding)
 				xs = cols
 			}
 			y := dst[(n*cout+g*og)*pout : (n*cout+(g+1)*og)*pout]
@@ -162,16 +165,30 @@ func (c *call) convGroups(dst, src []float32, w weight, bias []float32, r *resol
 	}
 }
 
+// unfoldJob unfolds channels.
+type unfoldJob struct {
+	cols, x []float32
+	r       resolved
+	strides []int // of the input
+}
+
+func (j *unfoldJob) run(lo, hi int) {
+	pin := product(j.r.in)
+	size := product(j.r.kernel) * product(j.r.out)
+	for ch := lo; ch < hi; ch++ {
+		unfold(j.cols[ch*size:(ch+1)*size], j.x[ch*pin:(ch+1)*pin], &j.r, j.strides)
+	}
+}
+
 // unfold lays out, for each tap of the kernel, the elements of one channel
 // that each output position multiplies with it; 0 in the padding.
-func unfold(cols, x []float32, r *resolved) {
+func unfold(cols, x []float32, r *resolved, instr []int) {
 	n := len(r.in)
 	pout := product(r.out)
-	instr := rowMajor(r.in)
 	last := n - 1
 	wout, step := r.out[last], r.strides[last]
 	for t := range product(r.kernel) {
-		tap := make([]int, n)
+		var tap [3]int
 		for d, rest := n-1, t; d >= 0; d-- {
 			tap[d] = rest%r.kernel[d]*r.dilations[d] - r.before[d]
 			rest /= r.kernel[d]
@@ -203,26 +220,38 @@ func unfold(cols, x []float32, r *resolved) {
 
 // depthwise convolves each channel with its own kernels.
 func (c *call) depthwise(dst, src []float32, w *value, bias []float32, r *resolved, batch, mult int) {
+	cin := w.shape[0] / mult
+	c.depth = depthJob{dst: dst, weights: c.wide(w), bias: bias, cin: cin, mult: mult, unfoldJob: unfoldJob{x: src, r: *r, strides: c.m.rowMajor(r.in)}}
+	c.run(batch*cin, max(1, mathGrain/max(1, product(r.kernel)*product(r.out))), &c.depth)
+}
+
+// depthJob convolves channels, counted over the batch.
+type depthJob struct {
+	unfoldJob
+	dst, weights, bias []float32
+	cin, mult          int
+}
+
+func (j *depthJob) run(lo, hi int) {
+	r := &j.r
 	pin, pout, taps := product(r.in), product(r.out), product(r.kernel)
-	weights := c.wide(w)
-	cout := w.shape[0]
-	cin := cout / mult
-	c.each(batch*cin, max(1, mathGrain/max(1, taps*pout)), func(lo, hi int) {
-		cols := make([]float32, taps*pout)
-		for p := lo; p < hi; p++ {
-			n, ch := p/cin, p%cin
-			unfold(cols, src[p*pin:(p+1)*pin], r)
-			for o := ch * mult; o < (ch+1)*mult; o++ {
-				y := dst[(n*cout+o)*pout : (n*cout+o+1)*pout]
-				b := float32(0)
-				if bias != nil {
-					b = bias[o]
-				}
-				fill(y, b)
-				for t, a := range weights[o*taps : (o+1)*taps] {
-					axpy(y, a, cols[t*pout:(t+1)*pout])
-				}
+	cout := j.cin * j.mult
+	buf := takeRow(taps * pout)
+	defer giveRow(buf)
+	cols := buf.x
+	for p := lo; p < hi; p++ {
+		n, ch := p/j.cin, p%j.cin
+		unfold(cols, j.x[p*pin:(p+1)*pin], r, j.strides)
+		for o := ch * j.mult; o < (ch+1)*j.mult; o++ {
+			y := j.dst[(n*cout+o)*pout : (n*cout+o+1)*pout]
+			b := float32(0)
+			if j.bias != nil {
+				b = j.bias[o]
+			}
+			fill(y, b)
+			for t, a := range j.weights[o*taps : (o+1)*taps] {
+				axpy(y, a, cols[t*pout:(t+1)*pout])
 			}
 		}
-	})
+	}
 }

@@ -97,7 +97,7 @@ func (c *call) convTranspose(dst, src, w, bias []float32, r *resolved, cin, cout
 	full := dense{&value{dtype: tensor.FP32, shape: []int{og * taps, cg}, f: wt}, og * taps, cg}
 	for n := range len(src) / max(1, cin*pin) {
 		for g := range groups {
-			copyStrided(c, wt, w, g*cg*og*taps, []int{og * taps, cg}, []int{1, og * taps})
+			copyStrided(c, &c.copyF, wt, w, g*cg*og*taps, []int{og * taps, cg}, []int{1, og * taps})
 			c.mulRows(cols, full, 0, og*taps, src[(n*cin+g*cg)*pin:(n*cin+(g+1)*cg)*pin], pin, nil)
 			c.each(og, 1, func(lo, hi int) {
 				for o := lo; o < hi; o++ {

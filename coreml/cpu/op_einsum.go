@@ -135,7 +135,7 @@ func (c *call) einsum(eq *equation, size map[byte]int, strides [2]map[byte]int, 
 			steps[i] = st[l]
 		}
 		dst := c.scratch(bounded(shape))
-		copyStrided(c, dst, src, 0, shape, steps)
+		copyStrided(c, &c.copyF, dst, src, 0, shape, steps)
 		return dst
 	}
 	batch, sum, left, right := eq.groups()
@@ -149,12 +149,12 @@ func (c *call) einsum(eq *equation, size map[byte]int, strides [2]map[byte]int, 
 	if p.k == 0 {
 		clear(prod)
 	} else {
-		c.matmul(p, prod, xs, p.denseSide(ys))
+		c.matmul(&matmulJob{}, p, prod, xs, p.denseSide(ys))
 	}
 	st := rowMajor(dims(have))
 	steps := make([]int, len(eq.out))
 	for i := range steps {
 		steps[i] = st[slices.Index(have, eq.out[i])]
 	}
-	copyStrided(c, dst, prod, 0, dims([]byte(eq.out)), steps)
+	copyStrided(c, &c.copyF, dst, prod, 0, dims([]byte(eq.out)), steps)
 }

@@ -28,8 +28,8 @@ func (b *builder) indexRule() indexRule {
 }
 
 // fix checks indices against an axis of n elements and returns them usable.
-func (r indexRule) fix(idx []int32, d tensor.DType, n int) ([]int, error) {
-	out := make([]int, len(idx))
+func (r indexRule) fix(m *memory, idx []int32, d tensor.DType, n int) ([]int, error) {
+	out := m.newDims(len(idx))
 	for k, i := range idx {
 		x := int(i)
 		if d == tensor.UInt32 {
@@ -73,11 +73,11 @@ func buildGather(b *builder) kernel {
 		if err := wantInts("indices", iv); err != nil {
 			return err
 		}
-		idx, err := rule.fix(iv.whole(), iv.dtype, v.shape[a])
+		idx, err := rule.fix(c.m, iv.whole(), iv.dtype, v.shape[a])
 		if err != nil {
 			return err
 		}
-		shape := slices.Concat(v.shape[:a], iv.shape[nb:], v.shape[a+1:])
+		shape := c.m.copyDims(v.shape[:a], iv.shape[nb:], v.shape[a+1:])
 		bounded(shape)
 		g := gatherPlan{batches: product(v.shape[:nb]), outer: product(v.shape[nb:a]), n: v.shape[a], inner: product(v.shape[a+1:]), idx: idx}
 		return c.gather(v, shape, g)
@@ -148,13 +148,16 @@ func buildGatherAlong(b *builder) kernel {
 		if err := sameButAxis(iv, v, a); err != nil {
 			return err
 		}
-		idx, err := rule.fix(iv.whole(), iv.dtype, v.shape[a])
+		idx, err := rule.fix(c.m, iv.whole(), iv.dtype, v.shape[a])
 		if err != nil {
 			return err
 		}
 		_, n, inner := around(v.shape, a)
 		m := iv.shape[a]
-		return c.move(v, iv.shape, 1, func(k int) int { return (k/(m*inner)*n+idx[k])*inner + k%inner })
+		for k, i := range idx {
+			idx[k] = (k/(m*inner)*n+i)*inner + k%inner
+		}
+		return c.moveAt(v, iv.shape, 1, idx)
 	}
 }
 

@@ -15,19 +15,22 @@ type joined struct {
 	shape []int // of the result
 }
 
+// scalarAsVector is the shape of a scalar that is joined.
+var scalarAsVector = []int{1}
+
 func buildConcat(b *builder) kernel {
 	vals := b.variadic("values")
 	axis := b.intConst("axis", 0)
 	inter := b.boolConst("interleave", false)
 	b.results(1)
+	j := &joined{}
 	return func(c *call) error {
-		j := &joined{}
+		j.vals = j.vals[:0]
 		for _, s := range vals {
 			v := c.in[s]
 			if v.rank() == 0 { // scalars make a vector, as converters write shapes
-				one := *v
-				one.shape = []int{1}
-				v = &one
+				v = c.m.newValue(*v)
+				v.shape = scalarAsVector
 			}
 			j.vals = append(j.vals, v)
 		}
@@ -36,7 +39,7 @@ func buildConcat(b *builder) kernel {
 		if err != nil {
 			return err
 		}
-		j.axis, j.shape = a, slices.Clone(first.shape)
+		j.axis, j.shape = a, c.m.copyDims(first.shape)
 		j.shape[a] = 0
 		for i, v := range j.vals {
 			if v.rank() != first.rank() {
@@ -70,13 +73,13 @@ func (c *call) join(j *joined, interleave bool) error {
 	}
 	switch {
 	case allHalf:
-		parts := make([][]uint16, len(j.vals))
+		parts := c.m.newHalves(len(j.vals))
 		for i, v := range j.vals {
 			parts[i] = v.h
 		}
 		joinParts(c.newHalf(j.shape), parts, j, interleave)
 	case first.isFloat():
-		parts := make([][]float32, len(j.vals))
+		parts := c.m.newFloats(len(j.vals))
 		for i, v := range j.vals {
 			parts[i] = c.wide(v)
 		}
@@ -84,7 +87,7 @@ func (c *call) join(j *joined, interleave bool) error {
 	case first.s != nil:
 		return errors.New("strings cannot be joined")
 	default:
-		parts := make([][]int32, len(j.vals))
+		parts := c.m.newInts(len(j.vals))
 		for i, v := range j.vals {
 			parts[i] = v.whole()
 		}
@@ -118,22 +121,23 @@ func buildStack(b *builder) kernel {
 	vals := b.variadic("values")
 	axis := b.intConst("axis", 0)
 	b.results(1)
+	j := &joined{}
 	return func(c *call) error {
-		j := &joined{}
+		j.vals = j.vals[:0]
 		first := c.in[vals[0]]
 		a, err := axisOf(axis, first.rank()+1)
 		if err != nil {
 			return err
 		}
 		for i, s := range vals {
-			v := *c.in[s]
+			v := c.m.newValue(*c.in[s])
 			if !slices.Equal(v.shape, first.shape) {
 				return fmt.Errorf("value %d has shape %s, value 0 %s", i, tensor.ShapeString(v.shape), tensor.ShapeString(first.shape))
 			}
-			v.shape = slices.Insert(slices.Clone(v.shape), a, 1)
-			j.vals = append(j.vals, &v)
+			v.shape = c.m.copyDims(v.shape[:a], scalarAsVector, v.shape[a:])
+			j.vals = append(j.vals, v)
 		}
-		j.axis, j.shape = a, slices.Clone(j.vals[0].shape)
+		j.axis, j.shape = a, c.m.copyDims(j.vals[0].shape)
 		j.shape[a] = len(vals)
 		return c.join(j, false)
 	}
@@ -155,7 +159,10 @@ func buildSplit(b *builder) kernel {
 			if num <= 0 || v.shape[a]%num != 0 {
 				return fmt.Errorf("x has %d elements along axis %d, which is no multiple of num_splits %d", v.shape[a], a, num)
 			}
-			parts = slices.Repeat([]int{v.shape[a] / num}, num)
+			parts = c.m.newDims(num)
+			for i := range parts {
+				parts[i] = v.shape[a] / num
+			}
 		}
 		sum := 0
 		for _, n := range parts {
@@ -169,8 +176,7 @@ func buildSplit(b *builder) kernel {
 		}
 		at := 0
 		for i, n := range parts {
-			begin := make([]int, v.rank())
-			size := slices.Clone(v.shape)
+			begin, size := c.m.newDims(v.rank()), c.m.copyDims(v.shape)
 			begin[a], size[a] = at, n
 			c.slice(i, v, begin, size, nil)
 			at += n

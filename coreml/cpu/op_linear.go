@@ -33,7 +33,7 @@ func buildLinear(b *builder) kernel {
 		if err != nil {
 			return err
 		}
-		shape := slices.Clone(v.shape)
+		shape := c.m.copyDims(v.shape)
 		shape[len(shape)-1] = out
 		dst, src := c.newFloat(0, shape), c.f32(x)
 		n := 0
@@ -46,9 +46,9 @@ func buildLinear(b *builder) kernel {
 		}
 		// Columns are cheaper than rows: turn x around, and the result back.
 		xt, yt := c.scratch(len(src)), c.scratch(len(dst))
-		copyStrided(c, xt, src, 0, []int{in, n}, []int{1, in})
+		c.turn(xt, src, 1, in, n)
 		c.mulRows(yt, w.floatMatrix(), 0, out, xt, n, bv)
-		copyStrided(c, dst, yt, 0, []int{n, out}, []int{1, n})
+		c.turn(dst, yt, 1, n, out)
 		return nil
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 
 	"github.com/anepkg/anepkg/coreml"
 	"github.com/anepkg/anepkg/coreml/tensor"
@@ -22,17 +21,17 @@ type matmulPlan struct {
 	live int
 }
 
-func newMatmul(xs, ys []int, tx, ty bool) (*matmulPlan, error) {
+func (m *memory) newMatmul(xs, ys []int, tx, ty bool) (p matmulPlan, err error) {
 	if len(xs) == 0 || len(ys) == 0 {
-		return nil, errors.New("an operand is a scalar")
+		return p, errors.New("an operand is a scalar")
 	}
-	p := &matmulPlan{tx: tx, ty: ty}
+	p = matmulPlan{tx: tx, ty: ty}
 	xv, yv := len(xs) == 1, len(ys) == 1
 	if xv {
-		xs, p.tx = []int{1, xs[0]}, false
+		xs, p.tx = m.copyDims(scalarAsVector, xs), false
 	}
 	if yv {
-		ys, p.ty = []int{ys[0], 1}, false
+		ys, p.ty = m.copyDims(ys, scalarAsVector), false
 	}
 	lx, ly := len(xs)-2, len(ys)-2
 	p.m, p.k = xs[lx], xs[lx+1]
@@ -45,14 +44,15 @@ func newMatmul(xs, ys []int, tx, ty bool) (*matmulPlan, error) {
 	}
 	p.n, p.live = n, n
 	if p.k != k2 {
-		return nil, fmt.Errorf("x has shape %s, y %s (transpose_x %v, transpose_y %v): %d against %d", tensor.ShapeString(xs), tensor.ShapeString(ys), tx, ty, p.k, k2)
+		return p, fmt.Errorf("x has shape %s, y %s (transpose_x %v, transpose_y %v): %d against %d", tensor.ShapeString(xs), tensor.ShapeString(ys), tx, ty, p.k, k2)
 	}
-	var err error
-	if p.batch, err = broadcastShape(xs[:lx], ys[:ly]); err != nil {
-		return nil, err
+	if p.batch, err = m.broadcastShape(xs[:lx], ys[:ly]); err != nil {
+		return p, err
 	}
-	p.xstep, p.ystep = broadcastStrides(xs[:lx], p.batch), broadcastStrides(ys[:ly], p.batch)
-	p.shape = slices.Clone(p.batch)
+	p.xstep, p.ystep = m.broadcastStrides(xs[:lx], p.batch), m.broadcastStrides(ys[:ly], p.batch)
+	n = len(p.batch)
+	p.shape = m.newDims(n + 2)[:n]
+	copy(p.shape, p.batch)
 	if !xv {
 		p.shape = append(p.shape, p.m)
 	}
@@ -66,8 +66,9 @@ func buildMatmul(b *builder) kernel {
 	x, y := b.input("x"), b.input("y")
 	tx, ty := b.boolConst("transpose_x", false), b.boolConst("transpose_y", false)
 	b.results(1)
+	j := &matmulJob{}
 	return func(c *call) error {
-		p, err := newMatmul(c.in[x].shape, c.in[y].shape, tx, ty)
+		p, err := c.m.newMatmul(c.in[x].shape, c.in[y].shape, tx, ty)
 		if err != nil {
 			return err
 		}
@@ -75,7 +76,7 @@ func buildMatmul(b *builder) kernel {
 			return err
 		}
 		if !c.in[x].isFloat() {
-			intMatmul(p, c.newInt(0, p.shape), c.ints(x), c.ints(y))
+			intMatmul(&p, c.newInt(0, p.shape), c.ints(x), c.ints(y))
 			return nil
 		}
 		xv := c.in[x]
@@ -85,12 +86,12 @@ func buildMatmul(b *builder) kernel {
 		}
 		dst := c.newFloat(0, p.shape)
 		if w := c.in[y].w; w != nil && p.ty && c.in[y].rank() == 2 {
-			c.matmulWeight(p, dst, c.wide(xv), w)
+			c.matmulWeight(&p, dst, c.wide(xv), w)
 			return nil
 		}
-		right := c.rightSide(p, c.in[y])
+		right := c.rightSide(&p, c.in[y])
 		p.live = c.liveColumns(p.n)
-		c.matmul(p, dst, c.wide(xv), right)
+		c.matmul(j, &p, dst, c.wide(xv), right)
 		return nil
 	}
 }
@@ -100,7 +101,7 @@ func (c *call) matmulWeight(p *matmulPlan, dst, x []float32, w weight) {
 	n := p.m * product(p.batch)
 	if p.tx {
 		xs := c.scratch(len(x))
-		copyStrided(c, xs, x, 0, []int{product(p.batch), p.m, p.k}, []int{p.m * p.k, 1, p.m})
+		c.turn(xs, x, product(p.batch), p.m, p.k)
 		x = xs
 	}
 	if n == 1 {
@@ -108,9 +109,9 @@ func (c *call) matmulWeight(p *matmulPlan, dst, x []float32, w weight) {
 		return
 	}
 	xt, yt := c.scratch(len(x)), c.scratch(len(dst))
-	copyStrided(c, xt, x, 0, []int{p.k, n}, []int{1, p.k})
+	c.turn(xt, x, 1, p.k, n)
 	c.mulRows(yt, w, 0, p.n, xt, n, nil)
-	copyStrided(c, dst, yt, 0, []int{n, p.n}, []int{1, n})
+	c.turn(dst, yt, 1, n, p.n)
 }
 
 // rightSide is y in memory: rows of float32 or fp16, row apart, which are the
@@ -130,13 +131,13 @@ func (c *call) rightSide(p *matmulPlan, v *value) rightSide {
 	if p.ty {
 		rows, cols = cols, rows
 	}
-	r := rightSide{row: cols, byOutput: p.ty, off: make([]int, product(p.batch))}
-	steps := make([]int, len(p.batch))
+	r := rightSide{row: cols, byOutput: p.ty, off: c.m.newDims(product(p.batch))}
+	steps := c.m.newDims(len(p.batch))
 	for d := range steps {
 		steps[d] = p.ystep[d] * rows * cols
 	}
 	if v.view != nil && v.rank() >= 2 {
-		rs, cs, dims, st, ok := v.view.matrices(v.shape)
+		rs, cs, dims, st, ok := v.view.matrices(c.m, v.shape)
 		switch {
 		case ok && (cs == 1 || cols == 1):
 			r.row = rs
@@ -175,29 +176,29 @@ const few = 4
 // blockCols is the number of columns in such a block.
 const blockCols = 128
 
-// matmul multiplies x, dense but perhaps transposed, by y.
-func (c *call) matmul(p *matmulPlan, dst, x []float32, y rightSide) {
+// matmul multiplies x, dense but perhaps transposed, by y, with the help of j.
+func (c *call) matmul(j *matmulJob, p *matmulPlan, dst, x []float32, y rightSide) {
 	m, k, n := p.m, p.k, p.n
 	if len(dst) == 0 {
 		return
 	}
 	if p.tx && m > 1 && k > 1 {
 		t := c.scratch(len(x))
-		copyStrided(c, t, x, 0, []int{len(x) / (m * k), m, k}, []int{m * k, 1, m})
+		c.turn(t, x, len(x)/(m*k), m, k)
 		x = t
 	}
-	xoff := make([]int, len(y.off))
+	xoff := c.m.newDims(len(y.off))
 	for b := range xoff {
 		xoff[b] = rowOffset(b, p.batch, p.xstep) * m * k
 	}
 	// Batches that share y, as the heads of a group do, are done together.
-	var groups [][2]int
+	groups := c.m.newDims(len(y.off) + 1)[:1]
 	for b := 0; b < len(y.off); {
 		e := b + 1
 		for m > few && e < len(y.off) && y.off[e] == y.off[b] {
 			e++
 		}
-		groups = append(groups, [2]int{b, e})
+		groups = append(groups, e)
 		b = e
 	}
 	if p.live < n {
@@ -205,18 +206,37 @@ func (c *call) matmul(p *matmulPlan, dst, x []float32, y rightSide) {
 			clear(dst[r+p.live : r+n])
 		}
 	}
-	cols := (p.live + blockCols - 1) / blockCols
-	work := m * k * min(n, blockCols)
 	skip := c.s.opts.Precision == coreml.Fast && c.s.opts.Observer == nil
-	c.each(len(groups)*cols, max(1, (1<<15)/max(1, work)), func(lo, hi int) {
-		t := matmulTask{m: m, k: k, n: n, x: x, y: y, xoff: xoff, dst: dst, skipZeros: skip}
-		defer func() { giveRow(t.buf) }()
-		for q := lo; q < hi; q++ {
-			g := groups[q/cols]
-			j := q % cols * blockCols
-			t.block(g[0], g[1], j, min(blockCols, p.live-j))
-		}
-	})
+	*j = matmulJob{groups: groups, cols: (p.live + blockCols - 1) / blockCols, live: p.live,
+		task: matmulTask{m: m, k: k, n: n, x: x, y: y, xoff: xoff, dst: dst, skipZeros: skip}}
+	work := m * k * min(n, blockCols)
+	c.run((len(groups)-1)*j.cols, max(1, (1<<15)/max(1, work)), j)
+}
+
+// turn writes count transposed matrices: dst has rows rows of cols columns.
+func (c *call) turn(dst, src []float32, count, rows, cols int) {
+	shape, strides := c.m.newDims(3), c.m.newDims(3)
+	shape[0], shape[1], shape[2] = count, rows, cols
+	strides[0], strides[1], strides[2] = rows*cols, 1, rows
+	copyStrided(c, &c.copyF, dst, src, 0, shape, strides)
+}
+
+// matmulJob computes blocks of columns of groups of products.
+type matmulJob struct {
+	task   matmulTask
+	groups []int // where each group of batches begins, and the end of the last
+	cols   int   // blocks in a row
+	live   int
+}
+
+func (j *matmulJob) run(lo, hi int) {
+	t := j.task
+	t.buf = takeRow(0)
+	defer giveRow(t.buf)
+	for q := lo; q < hi; q++ {
+		g, col := q/j.cols, q%j.cols*blockCols
+		t.block(j.groups[g], j.groups[g+1], col, min(blockCols, j.live-col))
+	}
 }
 
 // matmulTask computes blocks of columns of some products.
@@ -227,7 +247,7 @@ type matmulTask struct {
 	xoff      []int
 	dst       []float32
 	skipZeros bool
-	buf       []float32 // part of y, packed
+	buf       *row // part of y, packed
 }
 
 // terms returns how many leading terms of the sums the rows of x need: the
@@ -271,7 +291,7 @@ func (t *matmulTask) block(b, e, j, cols int) {
 		d := min(panelDepth, k-q)
 		t.load(t.y.off[b], q, d, j, cols)
 		for i := b; i < e; i++ {
-			mulAdd(t.dst[i*t.m*t.n+j:], t.n, t.x[t.xoff[i]+q:], t.k, t.buf, d, cols, 0, d, t.m)
+			mulAdd(t.dst[i*t.m*t.n+j:], t.n, t.x[t.xoff[i]+q:], t.k, t.buf.x, d, cols, 0, d, t.m)
 		}
 	}
 }
@@ -309,13 +329,13 @@ func (t *matmulTask) oneRow(out, x []float32, b, j int) {
 func (t *matmulTask) load(off, q, d, j, cols int) {
 	y, row := t.y, t.y.row
 	size := packedSize(d, cols)
-	if cap(t.buf) < size {
-		giveRow(t.buf)
-		t.buf = takeRow(packedSize(panelDepth, blockCols) + panelDepth)
+	if cap(t.buf.x) < size {
+		t.buf.x = make([]float32, packedSize(panelDepth, blockCols)+panelDepth)
 	}
-	t.buf = t.buf[:size]
+	buf := t.buf.x[:size]
+	t.buf.x = buf
 	if !y.byOutput && y.f != nil {
-		pack(t.buf, y.f[off+q*row+j:], row, d, cols)
+		pack(buf, y.f[off+q*row+j:], row, d, cols)
 		return
 	}
 	var wide [panelDepth]float32
@@ -325,12 +345,12 @@ func (t *matmulTask) load(off, q, d, j, cols int) {
 			cvtHalf(wide[:cols], src)
 			clear(wide[cols:])
 			for c := 0; c < cols; c += tileCols {
-				copy(t.buf[(c*d)+i*tileCols:][:tileCols], wide[c:c+tileCols])
+				copy(buf[(c*d)+i*tileCols:][:tileCols], wide[c:c+tileCols])
 			}
 		}
 		return
 	}
-	clear(t.buf[size-d*tileCols:])
+	clear(buf[size-d*tileCols:])
 	for c := range cols {
 		src := wide[:d]
 		at := off + (j+c)*row + q
@@ -339,7 +359,7 @@ func (t *matmulTask) load(off, q, d, j, cols int) {
 		} else {
 			src = y.f[at : at+d]
 		}
-		out := t.buf[c/tileCols*tileCols*d+c%tileCols:]
+		out := buf[c/tileCols*tileCols*d+c%tileCols:]
 		for i, v := range src {
 			out[i*tileCols] = v
 		}

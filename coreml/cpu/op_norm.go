@@ -26,9 +26,10 @@ func buildLayerNorm(b *builder) kernel {
 	gamma, beta := b.constant("gamma"), b.constant("beta")
 	eps := b.floatConst("epsilon", defaultOf(b.outDType(), 1e-5))
 	b.results(1)
+	j := &normJob{eps: eps}
 	return func(c *call) error {
 		v := c.in[x]
-		over, err := reduceAxes(axes, v.rank())
+		over, err := c.m.reduceAxes(axes, v.rank())
 		if err != nil {
 			return err
 		}
@@ -38,17 +39,19 @@ func buildLayerNorm(b *builder) kernel {
 				n *= d
 			}
 		}
-		g, err := normParam("gamma", gamma, n)
-		if err != nil {
+		if j.gamma, err = normParam("gamma", gamma, n); err != nil {
 			return err
 		}
-		bt, err := normParam("beta", beta, n)
-		if err != nil {
+		if j.beta, err = normParam("beta", beta, n); err != nil {
 			return err
 		}
 		src := c.f32(x)
 		dst := c.newFloat(0, v.shape)
-		alongRuns(c, dst, src, v.shape, over, func(dst, src []float32) { normalize(dst, src, g, bt, eps) })
+		if len(src) == 0 {
+			return nil
+		}
+		j.dst, j.src, j.runs = dst, src, c.m.newRuns(v.shape, over)
+		c.run(len(src)/n, max(1, mathGrain/n), j)
 		return nil
 	}
 }
@@ -86,46 +89,33 @@ func normalize(dst, src, gamma, beta []float32, eps float64) {
 	}
 }
 
-// alongRuns calls fn with the elements of every run over the flagged axes,
-// and stores what it writes at the same places of dst.
-func alongRuns(c *call, dst, src []float32, shape []int, over []bool, fn func(dst, src []float32)) {
-	var kept, gone []int
-	n := 1
-	for i, d := range shape {
-		if over[i] {
-			gone = append(gone, i)
-			n *= d
-		} else {
-			kept = append(kept, i)
-		}
-	}
-	if n == 0 || len(src) == 0 {
-		return
-	}
-	rows := len(src) / n
-	grain := max(1, mathGrain/n)
-	if len(kept) == 0 || len(gone) == 0 || kept[len(kept)-1] < gone[0] {
-		c.each(rows, grain, func(lo, hi int) {
-			for r := lo; r < hi; r++ {
-				fn(dst[r*n:(r+1)*n], src[r*n:(r+1)*n])
-			}
-		})
-		return
-	}
-	strides := rowMajor(shape)
-	offs, bases := offsets(shape, strides, gone), offsets(shape, strides, kept)
-	c.each(rows, grain, func(lo, hi int) {
-		in, out := make([]float32, n), make([]float32, n)
+// normJob normalizes the elements of every run over the flagged axes.
+type normJob struct {
+	runs
+	dst, src, gamma, beta []float32
+	eps                   float64
+}
+
+func (j *normJob) run(lo, hi int) {
+	if j.dense {
 		for r := lo; r < hi; r++ {
-			for j, o := range offs {
-				in[j] = src[bases[r]+o]
-			}
-			fn(out, in)
-			for j, o := range offs {
-				dst[bases[r]+o] = out[j]
-			}
+			normalize(j.dst[r*j.n:(r+1)*j.n], j.src[r*j.n:(r+1)*j.n], j.gamma, j.beta, j.eps)
 		}
-	})
+		return
+	}
+	scratch := takeRow(2 * j.n)
+	defer giveRow(scratch)
+	in, out := scratch.x[:j.n], scratch.x[j.n:]
+	for r := lo; r < hi; r++ {
+		base := j.base(r)
+		for k := range in {
+			in[k] = j.src[base+j.at(k)]
+		}
+		normalize(out, in, j.gamma, j.beta, j.eps)
+		for k, v := range out {
+			j.dst[base+j.at(k)] = v
+		}
+	}
 }
 
 func buildBatchNorm(b *builder) kernel {

@@ -2,7 +2,6 @@ package cpu
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/anepkg/anepkg/coreml/tensor"
 )
@@ -42,7 +41,7 @@ func buildPad(b *builder) kernel {
 	b.results(1)
 	return func(c *call) error {
 		v, p := c.in[x], c.dims(pad)
-		before, shape, err := padShape(v.shape, p, mode)
+		before, shape, err := padShape(c.m, v.shape, p, mode)
 		if err != nil {
 			return err
 		}
@@ -52,24 +51,24 @@ func buildPad(b *builder) kernel {
 			if fillWith != nil && fillWith.size() > 0 {
 				val = float32(fillWith.num(0))
 			}
-			padInto(c.newFloat(0, shape), c.f32(x), v.shape, shape, before, rule, val)
+			padInto(c.m, c.newFloat(0, shape), c.f32(x), v.shape, shape, before, rule, val)
 			return nil
 		}
 		val := int32(0)
 		if fillWith != nil && fillWith.size() > 0 {
 			val = int32(fillWith.num(0))
 		}
-		padInto(c.newInt(0, shape), c.ints(x), v.shape, shape, before, rule, val)
+		padInto(c.m, c.newInt(0, shape), c.ints(x), v.shape, shape, before, rule, val)
 		return nil
 	}
 }
 
 // padShape applies pairs (before, after) to the last dimensions of a shape.
-func padShape(in, pad []int, mode string) (before, shape []int, err error) {
+func padShape(m *memory, in, pad []int, mode string) (before, shape []int, err error) {
 	if len(pad)%2 != 0 || len(pad) > 2*len(in) {
 		return nil, nil, fmt.Errorf("pad is %v, want pairs for at most %d dimensions", pad, len(in))
 	}
-	before, shape = make([]int, len(in)), slices.Clone(in)
+	before, shape = m.newDims(len(in)), m.copyDims(in)
 	first := len(in) - len(pad)/2
 	for i := range len(pad) / 2 {
 		b, a, n := pad[2*i], pad[2*i+1], in[first+i]
@@ -89,7 +88,7 @@ func padShape(in, pad []int, mode string) (before, shape []int, err error) {
 
 // padInto fills dst, of shape to, with src, of shape from, that begins at
 // before, and what the rule gives around it.
-func padInto[T any](dst, src []T, from, to, before []int, rule edge, val T) {
+func padInto[T any](m *memory, dst, src []T, from, to, before []int, rule edge, val T) {
 	if len(dst) == 0 {
 		return
 	}
@@ -98,28 +97,34 @@ func padInto[T any](dst, src []T, from, to, before []int, rule edge, val T) {
 		copy(dst, src)
 		return
 	}
-	tables := make([][]int, rank) // position in dst -> offset in src, or -1
-	strides := rowMajor(from)
-	for d := range rank {
-		tables[d] = make([]int, to[d])
-		for i := range tables[d] {
-			if k := rule(i-before[d], from[d]); k < 0 {
-				tables[d][i] = -1
-			} else {
-				tables[d][i] = k * strides[d]
+	// For each dimension, the offset in src of each position in dst, or -1.
+	total := 0
+	for _, n := range to {
+		total += n
+	}
+	tables, strides := m.newDims(total), m.rowMajor(from)
+	at := 0
+	for d, n := range to {
+		for i := range n {
+			tables[at] = -1
+			if k := rule(i-before[d], from[d]); k >= 0 {
+				tables[at] = k * strides[d]
 			}
+			at++
 		}
 	}
 	n := to[rank-1]
+	last := tables[total-n:]
 	for r := 0; r*n < len(dst); r++ {
-		base, inside := 0, true
+		base, inside, start := 0, true, total-n
 		for d, rest := rank-2, r; d >= 0; d-- {
-			at := tables[d][rest%to[d]]
+			start -= to[d]
+			at := tables[start+rest%to[d]]
 			rest /= to[d]
 			inside = inside && at >= 0
 			base += at
 		}
-		for k, at := range tables[rank-1] {
+		for k, at := range last {
 			if inside && at >= 0 {
 				dst[r*n+k] = src[base+at]
 			} else {

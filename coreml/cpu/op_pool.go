@@ -3,7 +3,6 @@ package cpu
 import (
 	"fmt"
 	"math"
-	"slices"
 
 	"github.com/anepkg/anepkg/coreml/tensor"
 )
@@ -63,12 +62,12 @@ func buildPool(reduce windowSum) func(*builder) kernel {
 			if v.rank() < 3 || v.rank() > 5 {
 				return fmt.Errorf("x has shape %s, want rank 3 to 5", tensor.ShapeString(v.shape))
 			}
-			r, after, err := p.windows(v.shape[2:])
+			r, after, err := p.windows(c.m, v.shape[2:])
 			if err != nil {
 				return err
 			}
-			dst := c.newFloat(0, append(slices.Clone(v.shape[:2]), r.out...))
-			c.pool(dst, c.f32(x), r, after, p.exclude, reduce)
+			dst := c.newFloat(0, c.m.copyDims(v.shape[:2], r.out))
+			c.pool(dst, c.f32(x), &r, after, p.exclude, reduce)
 			return nil
 		}
 	}
@@ -76,19 +75,19 @@ func buildPool(reduce windowSum) func(*builder) kernel {
 
 // windows resolves the pool for an input; after is the padding at the end of
 // each dimension.
-func (p pooling) windows(in []int) (r *resolved, after []int, err error) {
+func (p pooling) windows(m *memory, in []int) (r resolved, after []int, err error) {
 	if len(p.kernel) != len(in) {
-		return nil, nil, fmt.Errorf("kernel_sizes is %v for %d spatial dimensions", p.kernel, len(in))
+		return r, nil, fmt.Errorf("kernel_sizes is %v for %d spatial dimensions", p.kernel, len(in))
 	}
 	for _, k := range p.kernel {
 		if k < 1 {
-			return nil, nil, fmt.Errorf("kernel_sizes is %v, want numbers above 0", p.kernel)
+			return r, nil, fmt.Errorf("kernel_sizes is %v, want numbers above 0", p.kernel)
 		}
 	}
-	if r, err = p.resolve(in, p.kernel); err != nil {
-		return nil, nil, err
+	if r, err = p.resolve(m, in, p.kernel); err != nil {
+		return r, nil, err
 	}
-	after = make([]int, len(in))
+	after = m.newDims(len(in))
 	for i := range in {
 		switch p.padType {
 		case "custom":

@@ -119,7 +119,7 @@ func (r *recurrent) start(c *call, p pass, dir int) (*unroll, error) {
 	}
 	n := u.steps * u.batch
 	xt := c.scratch(n * in)
-	copyStrided(c, xt, c.f32(r.x), 0, []int{in, n}, []int{1, in})
+	copyStrided(c, &c.copyF, xt, c.f32(r.x), 0, []int{in, n}, []int{1, in})
 	u.z, u.zh = c.scratch(bounded([]int{rows, n})), c.scratch(rows*u.batch)
 	c.mulRows(u.z, wi.floatMatrix(), 0, rows, xt, n, bias)
 	u.wh = (&value{dtype: wh.dtype, shape: wh.shape, f: c.f32(p.wh)}).floatMatrix()
@@ -131,7 +131,7 @@ func (r *recurrent) start(c *call, p pass, dir int) (*unroll, error) {
 // as [H][b].
 func (r *recurrent) columns(c *call, s slot, u *unroll, dir int) []float32 {
 	out := c.scratch(u.hidden * u.batch)
-	copyStrided(c, out, c.f32(s), dir*u.hidden, []int{u.hidden, u.batch}, []int{1, len(r.passes) * u.hidden})
+	copyStrided(c, &c.copyF, out, c.f32(s), dir*u.hidden, []int{u.hidden, u.batch}, []int{1, len(r.passes) * u.hidden})
 	return out
 }
 

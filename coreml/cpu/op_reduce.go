@@ -3,6 +3,8 @@ package cpu
 import (
 	"fmt"
 	"math"
+	"slices"
+	"sync"
 )
 
 var reduceOps = []opDef{
@@ -110,8 +112,8 @@ func foldWide(x []int32, f func(int64) int64) int64 {
 }
 
 // reduceAxes returns the axes to reduce (all when none are named), as flags.
-func reduceAxes(axes []int, rank int) ([]bool, error) {
-	over := make([]bool, rank)
+func (m *memory) reduceAxes(axes []int, rank int) ([]bool, error) {
+	over := m.newFlags(rank)
 	if axes == nil {
 		for i := range over {
 			over[i] = true
@@ -132,8 +134,8 @@ func reduceAxes(axes []int, rank int) ([]bool, error) {
 }
 
 // reducedShape is the result's shape.
-func reducedShape(shape []int, over []bool, keep bool) []int {
-	out := []int{}
+func (m *memory) reducedShape(shape []int, over []bool, keep bool) []int {
+	out := m.newDims(len(shape))[:0]
 	for i, d := range shape {
 		if !over[i] {
 			out = append(out, d)
@@ -144,67 +146,104 @@ func reducedShape(shape []int, over []bool, keep bool) []int {
 	return out
 }
 
-// gatherRuns calls fn for each element of the result with the elements that
-// are reduced into it, in row-major order. When those lie together they are
-// passed where they are.
-func gatherRuns[T any](c *call, x []T, shape []int, over []bool, fn func(k int, run []T)) {
-	n, outer := 1, 1
-	var kept, gone []int // dimensions
+// runs are the elements of an array in groups: those that differ only in the
+// flagged axes make a run. Runs and their elements are in row-major order.
+type runs struct {
+	n          int // elements of a run
+	count      int
+	kept, gone []int // lengths of the axes that number the runs, and of the flagged ones
+	ks, gs     []int // strides
+	dense      bool  // the elements of a run lie one after the other
+}
+
+func (m *memory) newRuns(shape []int, over []bool) runs {
+	r := runs{n: 1, count: 1}
+	rank := len(shape)
+	r.kept, r.gone = m.newDims(rank)[:0], m.newDims(rank)[:0]
+	r.ks, r.gs = m.newDims(rank)[:0], m.newDims(rank)[:0]
+	strides := m.rowMajor(shape)
+	lastKept, firstGone := -1, rank
 	for i, d := range shape {
-		if over[i] {
-			n *= d
-			gone = append(gone, i)
-		} else {
-			outer *= d
-			kept = append(kept, i)
+		switch {
+		case d == 1:
+		case over[i]:
+			r.n *= d
+			r.gone, r.gs = append(r.gone, d), append(r.gs, strides[i])
+			firstGone = min(firstGone, i)
+		default:
+			r.count *= d
+			r.kept, r.ks = append(r.kept, d), append(r.ks, strides[i])
+			lastKept = i
 		}
 	}
-	if len(kept) == 0 || len(gone) == 0 || kept[len(kept)-1] < gone[0] {
-		c.each(outer, max(1, parallelGrain/max(1, n)), func(lo, hi int) {
-			for k := lo; k < hi; k++ {
-				fn(k, x[k*n:(k+1)*n])
-			}
-		})
+	r.dense = lastKept < firstGone
+	return r
+}
+
+// base is where run k begins.
+func (r *runs) base(k int) int { return rowOffset(k, r.kept, r.ks) }
+
+// at is how far element k lies from the start of its run.
+func (r *runs) at(k int) int {
+	if len(r.gone) == 1 {
+		return k * r.gs[0]
+	}
+	return rowOffset(k, r.gone, r.gs)
+}
+
+// reduceJob makes one element of each run.
+type reduceJob[T, R any] struct {
+	runs
+	fn  func(run []T) R
+	dst []R
+	x   []T
+
+	gathered *sync.Pool // of *[]T, the elements of a run
+}
+
+// floatRuns and intRuns serve every reduction.
+var floatRuns, intRuns sync.Pool
+
+// of runs the job on the session's workers.
+func (j *reduceJob[T, R]) of(c *call, dst []R, x []T, shape []int, over []bool) {
+	j.runs, j.dst, j.x = c.m.newRuns(shape, over), dst, x
+	c.run(j.count, max(1, parallelGrain/max(1, j.n)), j)
+}
+
+func (j *reduceJob[T, R]) run(lo, hi int) {
+	if j.dense {
+		for k := lo; k < hi; k++ {
+			j.dst[k] = j.fn(j.x[k*j.n : (k+1)*j.n])
+		}
 		return
 	}
-	strides := rowMajor(shape)
-	offs := offsets(shape, strides, gone)
-	bases := offsets(shape, strides, kept)
-	c.each(outer, max(1, parallelGrain/max(1, n)), func(lo, hi int) {
-		run := make([]T, n)
-		for k := lo; k < hi; k++ {
-			for j, o := range offs {
-				run[j] = x[bases[k]+o]
-			}
-			fn(k, run)
+	p, _ := j.gathered.Get().(*[]T)
+	if p == nil {
+		p = new([]T)
+	}
+	defer j.gathered.Put(p)
+	*p = slices.Grow((*p)[:0], j.n)[:j.n]
+	run := *p
+	for k := lo; k < hi; k++ {
+		base := j.base(k)
+		for i := range run {
+			run[i] = j.x[base+j.at(i)]
 		}
-	})
+		j.dst[k] = j.fn(run)
+	}
 }
 
 // rowMajor returns the strides of a dense array.
-func rowMajor(shape []int) []int {
-	s := make([]int, len(shape))
+func rowMajor(shape []int) []int { return (*memory)(nil).rowMajor(shape) }
+
+func (m *memory) rowMajor(shape []int) []int {
+	s := m.newDims(len(shape))
 	n := 1
 	for i := len(shape) - 1; i >= 0; i-- {
 		s[i] = n
 		n *= shape[i]
 	}
 	return s
-}
-
-// offsets lists the positions of all index combinations of some dimensions.
-func offsets(shape, strides, dims []int) []int {
-	out := []int{0}
-	for _, d := range dims {
-		next := make([]int, 0, len(out)*shape[d])
-		for _, o := range out {
-			for i := range shape[d] {
-				next = append(next, o+i*strides[d])
-			}
-		}
-		out = next
-	}
-	return out
 }
 
 func reduction(name, doc string, ff func([]float32) float64, fi func([]int32) int32) opDef {
@@ -216,20 +255,20 @@ func reduction(name, doc string, ff func([]float32) float64, fi func([]int32) in
 		}
 		keep := b.boolConst("keep_dims", false)
 		b.results(1)
+		floats := &reduceJob[float32, float32]{gathered: &floatRuns, fn: func(run []float32) float32 { return float32(ff(run)) }}
+		ints := &reduceJob[int32, int32]{gathered: &intRuns, fn: fi}
 		return func(c *call) error {
 			v := c.in[x]
-			over, err := reduceAxes(axes, v.rank())
+			over, err := c.m.reduceAxes(axes, v.rank())
 			if err != nil {
 				return err
 			}
-			shape := reducedShape(v.shape, over, keep)
+			shape := c.m.reducedShape(v.shape, over, keep)
 			if v.isFloat() {
-				dst := c.newFloat(0, shape)
-				gatherRuns(c, c.f32(x), v.shape, over, func(k int, run []float32) { dst[k] = float32(ff(run)) })
+				floats.of(c, c.newFloat(0, shape), c.f32(x), v.shape, over)
 				return nil
 			}
-			dst := c.newInt(0, shape)
-			gatherRuns(c, c.ints(x), v.shape, over, func(k int, run []int32) { dst[k] = fi(run) })
+			ints.of(c, c.newInt(0, shape), c.ints(x), v.shape, over)
 			return nil
 		}
 	}}
@@ -242,6 +281,8 @@ func argReduction(name, doc string, better func(a, b float64) bool) opDef {
 		keep := b.boolConst("keep_dims", false)
 		b.strConst("output_dtype", "")
 		b.results(1)
+		floats := &reduceJob[float32, int32]{gathered: &floatRuns, fn: func(run []float32) int32 { return bestFloat(run, better) }}
+		ints := &reduceJob[int32, int32]{gathered: &intRuns, fn: func(run []int32) int32 { return bestInt(run, better) }}
 		return func(c *call) error {
 			v := c.in[x]
 			a, err := axisOf(axis, v.rank())
@@ -251,25 +292,28 @@ func argReduction(name, doc string, better func(a, b float64) bool) opDef {
 			if v.shape[a] == 0 {
 				return fmt.Errorf("axis %d of x is empty", axis)
 			}
-			over := make([]bool, v.rank())
+			over := c.m.newFlags(v.rank())
 			over[a] = true
-			dst := c.newInt(0, reducedShape(v.shape, over, keep))
+			dst := c.newInt(0, c.m.reducedShape(v.shape, over, keep))
 			if v.isFloat() {
-				gatherRuns(c, c.f32(x), v.shape, over, func(k int, run []float32) { dst[k] = bestFloat(run, better) })
+				floats.of(c, dst, c.f32(x), v.shape, over)
 				return nil
 			}
-			gatherRuns(c, c.ints(x), v.shape, over, func(k int, run []int32) {
-				best := 0
-				for j, e := range run {
-					if better(float64(e), float64(run[best])) {
-						best = j
-					}
-				}
-				dst[k] = int32(best)
-			})
+			ints.of(c, dst, c.ints(x), v.shape, over)
 			return nil
 		}
 	}}
+}
+
+// bestInt returns the index of the first best element.
+func bestInt(run []int32, better func(a, b float64) bool) int32 {
+	best := 0
+	for j, e := range run {
+		if better(float64(e), float64(run[best])) {
+			best = j
+		}
+	}
+	return int32(best)
 }
 
 // bestFloat returns the index of the first best element; a NaN is best.
@@ -290,6 +334,7 @@ func buildSoftmax(b *builder) kernel {
 	x := b.input("x")
 	axis := b.intConst("axis", -1)
 	b.results(1)
+	j := &softmaxJob{}
 	return func(c *call) error {
 		v := c.in[x]
 		a, err := axisOf(axis, v.rank())
@@ -304,28 +349,38 @@ func buildSoftmax(b *builder) kernel {
 		} else {
 			dst = c.newFloat(0, v.shape)
 		}
-		if inner == 1 {
-			c.each(outer, max(1, mathGrain/max(1, n)), func(lo, hi int) {
-				for r := lo; r < hi; r++ {
-					softmaxRow(dst[r*n:(r+1)*n], src[r*n:(r+1)*n])
-				}
-			})
-			return nil
-		}
-		c.each(outer*inner, max(1, mathGrain/max(1, n)), func(lo, hi int) {
-			row := make([]float32, n)
-			for r := lo; r < hi; r++ {
-				base := r/inner*n*inner + r%inner
-				for j := range row {
-					row[j] = src[base+j*inner]
-				}
-				softmaxRow(row, row)
-				for j := range row {
-					dst[base+j*inner] = row[j]
-				}
-			}
-		})
+		*j = softmaxJob{dst: dst, src: src, n: n, inner: inner}
+		c.run(outer*inner, max(1, mathGrain/max(1, n)), j)
 		return nil
+	}
+}
+
+// softmaxJob normalises rows of n elements that lie inner apart.
+type softmaxJob struct {
+	dst, src []float32
+	n, inner int
+}
+
+func (j *softmaxJob) run(lo, hi int) {
+	n, inner := j.n, j.inner
+	if inner == 1 {
+		for r := lo; r < hi; r++ {
+			softmaxRow(j.dst[r*n:(r+1)*n], j.src[r*n:(r+1)*n])
+		}
+		return
+	}
+	scratch := takeRow(n)
+	defer giveRow(scratch)
+	row := scratch.x
+	for r := lo; r < hi; r++ {
+		base := r/inner*n*inner + r%inner
+		for k := range row {
+			row[k] = j.src[base+k*inner]
+		}
+		softmaxRow(row, row)
+		for k, v := range row {
+			j.dst[base+k*inner] = v
+		}
 	}
 }
 

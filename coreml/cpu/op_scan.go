@@ -224,9 +224,9 @@ func buildReverse(b *builder) kernel {
 		var over []bool
 		var err error
 		if ok {
-			over, err = reduceAxes(append([]int{}, axes...), v.rank())
+			over, err = c.m.reduceAxes(append([]int{}, axes...), v.rank())
 		} else {
-			over, err = reduceAxes(nil, v.rank())
+			over, err = c.m.reduceAxes(nil, v.rank())
 		}
 		if err != nil {
 			return err

@@ -103,7 +103,7 @@ func buildScatter(b *builder) kernel {
 			return err
 		}
 		_, n, inner := around(d.shape, ax)
-		idx, err := a.rule.fix(iv.whole(), iv.dtype, n)
+		idx, err := a.rule.fix(c.m, iv.whole(), iv.dtype, n)
 		if err != nil {
 			return err
 		}
@@ -140,7 +140,7 @@ func buildScatterAlong(b *builder) kernel {
 			return err
 		}
 		_, n, inner := around(d.shape, ax)
-		idx, err := a.rule.fix(iv.whole(), iv.dtype, n)
+		idx, err := a.rule.fix(c.m, iv.whole(), iv.dtype, n)
 		if err != nil {
 			return err
 		}
@@ -208,7 +208,7 @@ func (r indexRule) positions(indices *value, dims []int) ([]int, error) {
 		for k := range col {
 			col[k] = raw[k*depth+d]
 		}
-		idx, err := r.fix(col, indices.dtype, n)
+		idx, err := r.fix(nil, col, indices.dtype, n)
 		if err != nil {
 			return nil, fmt.Errorf("dimension %d: %w", d, err)
 		}

@@ -29,14 +29,14 @@ var shapeOps = []opDef{
 }
 
 // dims reads an integer operand that may be computed at run time.
-func (c *call) dims(s slot) []int { return toInts(c.ints(s)) }
+func (c *call) dims(s slot) []int { return c.m.toInts(c.ints(s)) }
 
 func buildReshape(b *builder) kernel {
 	x, shape := b.input("x"), b.input("shape")
 	b.results(1)
 	return func(c *call) error {
 		v := c.in[x]
-		want, err := inferShape(v.shape, c.dims(shape))
+		want, err := c.m.inferShape(v.shape, c.dims(shape))
 		if err != nil {
 			return err
 		}
@@ -46,8 +46,8 @@ func buildReshape(b *builder) kernel {
 }
 
 // inferShape resolves -1 and 0 in a reshape.
-func inferShape(from, to []int) ([]int, error) {
-	out := slices.Clone(to)
+func (m *memory) inferShape(from, to []int) ([]int, error) {
+	out := m.copyDims(to)
 	n, hole := 1, -1
 	for i, d := range out {
 		switch {
@@ -85,11 +85,11 @@ func buildExpandDims(b *builder) kernel {
 	return func(c *call) error {
 		v := c.in[x]
 		rank := v.rank() + len(axes)
-		over, err := reduceAxes(axes, rank)
+		over, err := c.m.reduceAxes(axes, rank)
 		if err != nil {
 			return err
 		}
-		out := make([]int, 0, rank)
+		out := c.m.newDims(rank)[:0]
 		next := 0
 		for i := range rank {
 			if len(axes) > 0 && over[i] {
@@ -107,17 +107,18 @@ func buildExpandDims(b *builder) kernel {
 func buildSqueeze(b *builder) kernel {
 	x := b.input("x")
 	axes, ok := b.intsConst("axes")
+	axes = append([]int{}, axes...) // none is not all
 	b.results(1)
 	return func(c *call) error {
 		v := c.in[x]
-		over := make([]bool, v.rank())
+		over := c.m.newFlags(v.rank())
 		if ok {
 			var err error
-			if over, err = reduceAxes(append([]int{}, axes...), v.rank()); err != nil {
+			if over, err = c.m.reduceAxes(axes, v.rank()); err != nil {
 				return err
 			}
 		}
-		out := []int{}
+		out := c.m.newDims(v.rank())[:0]
 		for i, d := range v.shape {
 			switch {
 			case ok && over[i] && d != 1:
@@ -144,9 +145,8 @@ func buildTranspose(b *builder) kernel {
 		if len(perm) != v.rank() {
 			return fmt.Errorf("perm is %v, x has rank %d", perm, v.rank())
 		}
-		p := make([]int, len(perm))
-		seen := make([]bool, len(perm))
-		shape := make([]int, len(perm))
+		p, shape := c.m.newDims(len(perm)), c.m.newDims(len(perm))
+		seen := c.m.newFlags(len(perm))
 		for i, a := range perm {
 			a, err := axisOf(a, v.rank())
 			if err != nil {
@@ -161,8 +161,7 @@ func buildTranspose(b *builder) kernel {
 			c.alias(0, v, 0, shape)
 			return nil
 		}
-		strides := rowMajor(v.shape)
-		ps := make([]int, len(p))
+		strides, ps := c.m.rowMajor(v.shape), c.m.newDims(len(p))
 		for i, a := range p {
 			ps[i] = strides[a]
 		}
@@ -195,46 +194,91 @@ func (c *call) strided(v *value, off int, shape, strides []int) {
 	case v.f != nil || v.w != nil && v.dtype.IsFloat():
 		src := c.wide(v)
 		dst := c.newFloat(0, shape)
-		copyStrided(c, dst, src, off, shape, strides)
+		copyStrided(c, &c.copyF, dst, src, off, shape, strides)
 	case v.h != nil:
-		copyStrided(c, c.newHalf(shape), v.h, off, shape, strides)
+		copyStrided(c, &c.copyH, c.newHalf(shape), v.h, off, shape, strides)
 	case v.s != nil:
 		s := make([]string, product(shape))
-		copyStrided(c, s, v.s, off, shape, strides)
+		copyStrided(c, &copyJob[string]{}, s, v.s, off, shape, strides)
 		c.out[0] = &value{shape: shape, s: s}
 	default:
-		copyStrided(c, c.newInt(0, shape), v.whole(), off, shape, strides)
+		copyStrided(c, &c.copyI, c.newInt(0, shape), v.whole(), off, shape, strides)
 	}
 	c.out[0].dtype = v.dtype
 }
 
-// copyStrided fills dst, row-major of the given shape.
-func copyStrided[T any](c *call, dst, src []T, off int, shape, strides []int) {
+// copyJob fills dst, row-major, from elements of src that lie strides apart.
+type copyJob[T any] struct {
+	dst, src       []T
+	off            int
+	shape, strides []int // merged
+	tiles          bool  // the last two dimensions are turned around
+}
+
+// copyStrided fills dst, row-major of the given shape, with the help of j.
+func copyStrided[T any](c *call, j *copyJob[T], dst, src []T, off int, shape, strides []int) {
 	if len(dst) == 0 {
 		return
 	}
-	shape, strides = mergeDims(shape, strides)
+	shape, strides = c.m.mergeDims(shape, strides)
+	*j = copyJob[T]{dst: dst, src: src, off: off, shape: shape, strides: strides}
 	last := len(shape) - 1
 	n, step := shape[last], strides[last]
 	if step != 1 && last > 0 && strides[last-1] == 1 && n*shape[last-1] >= 64 {
-		copyTiles(c, dst, src, off, shape, strides)
+		j.tiles = true
+		bands := (shape[last-1] + copyTile - 1) / copyTile
+		c.run(len(dst)/(shape[last-1]*n)*bands, max(1, parallelGrain/(copyTile*n)), j)
 		return
 	}
-	rows := len(dst) / n
-	c.each(rows, max(1, parallelGrain/n), func(lo, hi int) {
-		for r := lo; r < hi; r++ {
-			at := off + rowOffset(r, shape[:last], strides)
-			d := dst[r*n : (r+1)*n]
-			if step == 1 {
-				copy(d, src[at:at+n])
-				continue
-			}
-			for k := range d {
-				d[k] = src[at]
-				at += step
+	c.run(len(dst)/n, max(1, parallelGrain/n), j)
+}
+
+func (j *copyJob[T]) run(lo, hi int) {
+	if j.tiles {
+		j.runTiles(lo, hi)
+		return
+	}
+	last := len(j.shape) - 1
+	n, step := j.shape[last], j.strides[last]
+	for r := lo; r < hi; r++ {
+		at := j.off + rowOffset(r, j.shape[:last], j.strides)
+		d := j.dst[r*n : (r+1)*n]
+		if step == 1 {
+			copy(d, j.src[at:at+n])
+			continue
+		}
+		for k := range d {
+			d[k] = j.src[at]
+			at += step
+		}
+	}
+}
+
+// copyTile is the side of the squares in which a matrix is turned around.
+const copyTile = 16
+
+// runTiles transposes the last two dimensions in small squares, so that both
+// sides are read and written along cache lines.
+func (j *copyJob[T]) runTiles(lo, hi int) {
+	last := len(j.shape) - 1
+	m, n, step := j.shape[last-1], j.shape[last], j.strides[last]
+	bands := (m + copyTile - 1) / copyTile
+	for t := lo; t < hi; t++ {
+		p, i0 := t/bands, t%bands*copyTile
+		base := j.off + rowOffset(p, j.shape[:last-1], j.strides)
+		i1 := min(m, i0+copyTile)
+		for k0 := 0; k0 < n; k0 += copyTile {
+			k1 := min(n, k0+copyTile)
+			for i := i0; i < i1; i++ {
+				d := j.dst[(p*m+i)*n:]
+				at := base + i + k0*step
+				for k := k0; k < k1; k++ {
+					d[k] = j.src[at]
+					at += step
+				}
 			}
 		}
-	})
+	}
 }
 
 // rowOffset is where row r, counted over the dimensions shape, begins.
@@ -247,37 +291,10 @@ func rowOffset(r int, shape, strides []int) int {
 	return at
 }
 
-// copyTiles transposes the last two dimensions in small squares, so that
-// both sides are read and written along cache lines.
-func copyTiles[T any](c *call, dst, src []T, off int, shape, strides []int) {
-	last := len(shape) - 1
-	m, n, step := shape[last-1], shape[last], strides[last]
-	const tile = 16
-	planes := len(dst) / (m * n)
-	bands := (m + tile - 1) / tile
-	c.each(planes*bands, max(1, parallelGrain/(tile*n)), func(lo, hi int) {
-		for t := lo; t < hi; t++ {
-			p, i0 := t/bands, t%bands*tile
-			base := off + rowOffset(p, shape[:last-1], strides)
-			i1 := min(m, i0+tile)
-			for j0 := 0; j0 < n; j0 += tile {
-				j1 := min(n, j0+tile)
-				for i := i0; i < i1; i++ {
-					d := dst[(p*m+i)*n:]
-					at := base + i + j0*step
-					for j := j0; j < j1; j++ {
-						d[j] = src[at]
-						at += step
-					}
-				}
-			}
-		}
-	})
-}
-
 // mergeDims drops dimensions of length 1 and joins neighbours that are
 // walked in equal steps.
-func mergeDims(shape, strides []int) (s, st []int) {
+func (m *memory) mergeDims(shape, strides []int) (s, st []int) {
+	s, st = m.newDims(len(shape) + 1)[:0], m.newDims(len(shape) + 1)[:0]
 	for i, d := range shape {
 		if d == 1 {
 			continue
@@ -290,7 +307,7 @@ func mergeDims(shape, strides []int) (s, st []int) {
 		s, st = append(s, d), append(st, strides[i])
 	}
 	if len(s) == 0 {
-		return []int{1}, []int{1}
+		return append(s, 1), append(st, 1)
 	}
 	return s, st
 }
@@ -303,8 +320,8 @@ func buildTile(b *builder) kernel {
 		if len(r) != v.rank() {
 			return fmt.Errorf("reps is %v, x has rank %d", r, v.rank())
 		}
-		shape, big, strides := make([]int, 0, len(r)), make([]int, 0, 2*len(r)), make([]int, 0, 2*len(r))
-		st := rowMajor(v.shape)
+		shape, big, strides := c.m.newDims(len(r))[:0], c.m.newDims(2 * len(r))[:0], c.m.newDims(2 * len(r))[:0]
+		st := c.m.rowMajor(v.shape)
 		for i, n := range r {
 			if n <= 0 {
 				return fmt.Errorf("reps is %v, want numbers above 0", r)
@@ -330,7 +347,9 @@ func buildShape(b *builder) kernel {
 	x := b.input("x")
 	b.results(1)
 	return func(c *call) error {
-		dst := c.newInt(0, []int{c.in[x].rank()})
+		shape := c.m.newDims(1)
+		shape[0] = c.in[x].rank()
+		dst := c.newInt(0, shape)
 		for i, d := range c.in[x].shape {
 			dst[i] = int32(d)
 		}

@@ -41,13 +41,13 @@ type window struct {
 func flag(mask []bool, i int) bool { return i < len(mask) && mask[i] }
 
 // resolve clamps the ends as Python does.
-func (ix indexing) resolve(c *call, shape []int) (*window, error) {
+func (ix indexing) resolve(c *call, shape []int) (w window, err error) {
 	begin, end := c.dims(ix.begin), c.dims(ix.end)
 	rank := len(shape)
 	if len(begin) != rank || len(end) != rank || ix.stride != nil && len(ix.stride) != rank {
-		return nil, fmt.Errorf("begin %v, end %v and stride %v for x of rank %d", begin, end, ix.stride, rank)
+		return w, fmt.Errorf("begin %v, end %v and stride %v for x of rank %d", begin, end, ix.stride, rank)
 	}
-	w := &window{make([]int, rank), make([]int, rank), make([]int, rank), []int{}}
+	w = window{c.m.newDims(rank), c.m.newDims(rank), c.m.newDims(rank), c.m.newDims(rank)[:0]}
 	for i, n := range shape {
 		step := 1
 		if ix.stride != nil {
@@ -62,13 +62,13 @@ func (ix indexing) resolve(c *call, shape []int) (*window, error) {
 				at += n
 			}
 			if at < 0 || at >= n {
-				return nil, fmt.Errorf("begin[%d] is %d, dimension %d of x has %d elements", i, begin[i], i, n)
+				return w, fmt.Errorf("begin[%d] is %d, dimension %d of x has %d elements", i, begin[i], i, n)
 			}
 			w.begin[i], w.size[i], w.step[i] = at, 1, 1
 			continue
 		}
 		if step == 0 {
-			return nil, fmt.Errorf("stride[%d] is 0", i)
+			return w, fmt.Errorf("stride[%d] is 0", i)
 		}
 		b, e := pythonRange(begin[i], end[i], step, n, flag(ix.beginMask, i), flag(ix.endMask, i))
 		w.begin[i], w.step[i] = b, step
@@ -153,8 +153,8 @@ func buildSliceBySize(b *builder) kernel {
 // slice makes result i: size[d] elements of dimension d from begin[d] on,
 // step[d] apart (nil = 1). Elements that lie together are not copied.
 func (c *call) slice(i int, v *value, begin, size, step []int) {
-	strides := rowMajor(v.shape)
-	off, st := 0, make([]int, len(size))
+	strides := c.m.rowMajor(v.shape)
+	off, st := 0, c.m.newDims(len(size))
 	empty := false
 	for d := range size {
 		s := 1
@@ -213,16 +213,17 @@ func buildSliceUpdate(b *builder) kernel {
 		c.copyForUpdate(x)
 		switch o := c.out[0]; {
 		case o.h != nil && u.h != nil:
-			putWindow(o.h, u.h, v.shape, w)
+			putWindow(c, o.h, u.h, v.shape, w)
 		case o.h != nil:
 			src := c.wide(u)
-			half := make([]uint16, len(src))
-			narrowHalf(half, src)
-			putWindow(o.h, half, v.shape, w)
+			half := c.s.arena.half(len(src))
+			c.tmp = append(c.tmp, half)
+			narrowHalf(half.h[:len(src)], src)
+			putWindow(c, o.h, half.h[:len(src)], v.shape, w)
 		case o.f != nil:
-			putWindow(o.f, c.wide(u), v.shape, w)
+			putWindow(c, o.f, c.wide(u), v.shape, w)
 		default:
-			putWindow(o.i, u.whole(), v.shape, w)
+			putWindow(c, o.i, u.whole(), v.shape, w)
 		}
 		return nil
 	}
@@ -254,17 +255,17 @@ func (c *call) copyForUpdate(x slot) {
 }
 
 // putWindow writes src, dense, to a window of dst, which has the given shape.
-func putWindow[T any](dst, src []T, shape []int, w *window) {
+func putWindow[T any](c *call, dst, src []T, shape []int, w window) {
 	if len(src) == 0 {
 		return
 	}
-	strides := rowMajor(shape)
+	strides := c.m.rowMajor(shape)
 	off := 0
 	for d := range shape {
 		off += w.begin[d] * strides[d]
 		strides[d] *= w.step[d]
 	}
-	size, st := mergeDims(w.size, strides)
+	size, st := c.m.mergeDims(w.size, strides)
 	last := len(size) - 1
 	n, step := size[last], st[last]
 	for r := 0; r*n < len(src); r++ {

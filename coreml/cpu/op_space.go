@@ -111,11 +111,11 @@ func buildSpaceToBatch(b *builder) kernel {
 			return fmt.Errorf("x has shape %s with padding, which blocks of %v do not divide", tensor.ShapeString(s), block)
 		}
 		wide := c.scratch(bounded(s))
-		padInto(wide, c.f32(x), v.shape, s, []int{0, 0, edges[0], edges[2]}, constantEdge, 0)
+		padInto(c.m, wide, c.f32(x), v.shape, s, []int{0, 0, edges[0], edges[2]}, constantEdge, 0)
 		h, w := s[2]/block[0], s[3]/block[1]
 		dst := c.newFloat(0, []int{block[0] * block[1] * s[0], s[1], h, w})
 		p := s[2] * s[3]
-		copyStrided(c, dst, wide, 0, []int{block[0], block[1], s[0], s[1], h, w}, []int{s[3], 1, s[1] * p, p, block[0] * s[3], block[1]})
+		copyStrided(c, &c.copyF, dst, wide, 0, []int{block[0], block[1], s[0], s[1], h, w}, []int{s[3], 1, s[1] * p, p, block[0] * s[3], block[1]})
 		return nil
 	}
 }
@@ -134,12 +134,12 @@ func buildBatchToSpace(b *builder) kernel {
 		full := []int{n, ch, h * block[0], w * block[1]}
 		wide := c.scratch(bounded(full))
 		p := h * w
-		copyStrided(c, wide, c.f32(x), 0, []int{n, ch, h, block[0], w, block[1]}, []int{ch * p, p, w, block[1] * n * ch * p, 1, n * ch * p})
+		copyStrided(c, &c.copyF, wide, c.f32(x), 0, []int{n, ch, h, block[0], w, block[1]}, []int{ch * p, p, w, block[1] * n * ch * p, 1, n * ch * p})
 		size := []int{n, ch, full[2] - edges[0] - edges[1], full[3] - edges[2] - edges[3]}
 		if size[2] < 0 || size[3] < 0 {
 			return fmt.Errorf("crops %v are larger than %s", edges, tensor.ShapeString(full))
 		}
-		copyStrided(c, c.newFloat(0, size), wide, edges[0]*full[3]+edges[2], size, rowMajor(full))
+		copyStrided(c, &c.copyF, c.newFloat(0, size), wide, edges[0]*full[3]+edges[2], size, rowMajor(full))
 		return nil
 	}
 }

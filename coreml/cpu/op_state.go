@@ -98,15 +98,12 @@ func (c *call) store(name string, s slot) error {
 	}
 	own := v.buf != nil && v.buf.refs == 1 && c.n.last[s]
 	if own && len(v.h) > 0 && &v.h[0] == &v.buf.h[0] {
-		v.buf.arena = nil
 		v.buf.retain() // the session lets go of its own reference
-		cell.v.buf.release()
-		cell.v = &value{dtype: v.dtype, shape: v.shape, h: v.h, buf: v.buf}
+		cell.take(c.s, v.buf)
 		return nil
 	}
 	if cell.v.buf.refs > 1 { // an older read of this state is still in use
-		cell.v.buf.release()
-		cell.v = stateValue(cell.typ.DType, cell.typ.Shape)
+		cell.take(c.s, cell.newBuffer(&c.s.arena))
 	}
 	dst := cell.v
 	switch {

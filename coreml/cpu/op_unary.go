@@ -105,7 +105,33 @@ func (c *call) mapFloat(x slot, grain int, f func(dst, src []float32)) {
 	} else {
 		dst = c.newFloat(0, c.in[x].shape)
 	}
-	c.each(len(dst), grain, func(lo, hi int) { f(dst[lo:hi], src[lo:hi]) })
+	c.mapping = mapJob{f, dst, src}
+	c.run(len(dst), grain, &c.mapping)
+}
+
+// mapJob applies f to pieces of src.
+type mapJob struct {
+	f        func(dst, src []float32)
+	dst, src []float32
+}
+
+func (j *mapJob) run(lo, hi int) { j.f(j.dst[lo:hi], j.src[lo:hi]) }
+
+// loop32 and loop64 apply f to each element.
+func loop32(f func(float32) float32) func(dst, src []float32) {
+	return func(dst, src []float32) {
+		for k, v := range src {
+			dst[k] = f(v)
+		}
+	}
+}
+
+func loop64(f func(float64) float64) func(dst, src []float32) {
+	return func(dst, src []float32) {
+		for k, v := range src {
+			dst[k] = float32(f(float64(v)))
+		}
+	}
 }
 
 // mathGrain is the number of elements worth a worker for slow functions.
@@ -114,6 +140,7 @@ const mathGrain = 1 << 11
 // simple64 builds an op that applies f to each element.
 func simple64(f func(float64) float64) func(*builder) kernel {
 	table := &halfTable{} // shared by all ops of this kind
+	apply, each := table.apply, loop64(f)
 	return func(b *builder) kernel {
 		x := b.input("x")
 		b.results(1)
@@ -121,30 +148,23 @@ func simple64(f func(float64) float64) func(*builder) kernel {
 		return func(c *call) error {
 			if half && c.in[x].dtype == tensor.FP16 && c.in[x].size() >= halfTableMin {
 				table.fill(f)
-				c.mapFloat(x, parallelGrain, table.apply)
+				c.mapFloat(x, parallelGrain, apply)
 				c.rounded = c.s.opts.Precision != coreml.ANE // which also flushes
 				return nil
 			}
-			c.mapFloat(x, mathGrain, func(dst, src []float32) {
-				for k, v := range src {
-					dst[k] = float32(f(float64(v)))
-				}
-			})
+			c.mapFloat(x, mathGrain, each)
 			return nil
 		}
 	}
 }
 
 func simple32(f func(float32) float32) func(*builder) kernel {
+	each := loop32(f)
 	return func(b *builder) kernel {
 		x := b.input("x")
 		b.results(1)
 		return func(c *call) error {
-			c.mapFloat(x, parallelGrain, func(dst, src []float32) {
-				for k, v := range src {
-					dst[k] = f(v)
-				}
-			})
+			c.mapFloat(x, parallelGrain, each)
 			return nil
 		}
 	}
@@ -189,12 +209,9 @@ func param(name, doc string, args []string, def []float64, f func(x float64, p [
 				p[i] = b.floatConst(a, 0)
 			}
 		}
+		each := loop64(func(x float64) float64 { return f(x, p) })
 		return func(c *call) error {
-			c.mapFloat(x, mathGrain, func(dst, src []float32) {
-				for k, v := range src {
-					dst[k] = float32(f(float64(v), p))
-				}
-			})
+			c.mapFloat(x, mathGrain, each)
 			return nil
 		}
 	}

@@ -56,34 +56,66 @@ func (c *call) oneInt(name string, s slot) (int, error) {
 // of the result is the one that starts at element from(k) of v. A negative
 // position stands for zeros.
 func (c *call) move(v *value, shape []int, n int, from func(k int) int) error {
+	return c.moveRuns(v, shape, runMove{n: n, from: from})
+}
+
+// moveAt is move with the positions in a list.
+func (c *call) moveAt(v *value, shape []int, n int, at []int) error {
+	return c.moveRuns(v, shape, runMove{n: n, at: at})
+}
+
+func (c *call) moveRuns(v *value, shape []int, m runMove) error {
 	switch {
 	case v.s != nil || v.keys != nil || v.list != nil:
 		return errors.New("an operand is not an array of numbers")
 	case v.h != nil:
-		moveRuns(c, c.newHalf(shape), v.h, n, from)
+		c.moveH = moveJob[uint16]{m, c.newHalf(shape), v.h}
+		c.moveH.start(c)
 	case v.isFloat():
-		moveRuns(c, c.newFloat(0, shape), c.wide(v), n, from)
+		c.moveF = moveJob[float32]{m, c.newFloat(0, shape), c.wide(v)}
+		c.moveF.start(c)
 	default:
-		moveRuns(c, c.newInt(0, shape), v.whole(), n, from)
+		c.moveI = moveJob[int32]{m, c.newInt(0, shape), v.whole()}
+		c.moveI.start(c)
 	}
 	c.out[0].dtype = v.dtype
 	return nil
 }
 
-func moveRuns[T any](c *call, dst, src []T, n int, from func(k int) int) {
-	if n == 0 {
-		return
+// runMove says where runs of n elements come from.
+type runMove struct {
+	n    int
+	at   []int           // or
+	from func(k int) int // when at is nil
+}
+
+// moveJob copies runs of src to dst.
+type moveJob[T any] struct {
+	runMove
+	dst, src []T
+}
+
+func (j *moveJob[T]) start(c *call) {
+	if j.n > 0 {
+		c.run(len(j.dst)/j.n, max(1, parallelGrain/j.n), j)
 	}
-	c.each(len(dst)/n, max(1, parallelGrain/n), func(lo, hi int) {
-		for k := lo; k < hi; k++ {
-			d := dst[k*n : (k+1)*n]
-			if at := from(k); at >= 0 {
-				copy(d, src[at:at+n])
-			} else {
-				clear(d)
-			}
+}
+
+func (j *moveJob[T]) run(lo, hi int) {
+	for k := lo; k < hi; k++ {
+		var at int
+		if j.from != nil {
+			at = j.from(k)
+		} else {
+			at = j.at[k]
 		}
-	})
+		d := j.dst[k*j.n : (k+1)*j.n]
+		if at >= 0 {
+			copy(d, j.src[at:at+j.n])
+		} else {
+			clear(d)
+		}
+	}
 }
 
 // writable makes result 0 a copy of the operand in slot s that the kernel may

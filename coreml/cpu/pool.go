@@ -11,11 +11,22 @@ import (
 type pool struct {
 	n     int
 	tasks chan *task
+	task  task // the one that runs
 	once  sync.Once
 }
 
+// job is a loop whose iterations are independent. Kernels of a decode step
+// keep theirs from call to call; a func in its place is allocated each time.
+type job interface {
+	run(lo, hi int) // iterations [lo, hi)
+}
+
+type jobFunc func(lo, hi int)
+
+func (f jobFunc) run(lo, hi int) { f(lo, hi) }
+
 type task struct {
-	fn    func(lo, hi int)
+	job   job
 	n     int
 	step  int
 	next  atomic.Int64
@@ -55,7 +66,8 @@ func (p *pool) close() {
 func (t *task) run() {
 	defer func() {
 		if r := recover(); r != nil {
-			t.panic.CompareAndSwap(nil, &r)
+			first := r // &r would move r to the heap in every run
+			t.panic.CompareAndSwap(nil, &first)
 		}
 	}()
 	for {
@@ -64,31 +76,35 @@ func (t *task) run() {
 		if lo >= t.n {
 			return
 		}
-		t.fn(lo, min(hi, t.n))
+		t.job.run(lo, min(hi, t.n))
 	}
 }
 
-// each calls fn over [0, n) in pieces of at least grain items, on all
-// workers when there is enough to do. fn must not call each.
-func (p *pool) each(n, grain int, fn func(lo, hi int)) {
+// run does j over [0, n) in pieces of at least grain items, on all workers
+// when there is enough to do. A job must not run another.
+func (p *pool) run(n, grain int, j job) {
 	if n <= 0 {
 		return
 	}
 	grain = max(grain, 1)
 	workers := min(p.n, (n+grain-1)/grain)
 	if workers <= 1 {
-		fn(0, n)
+		j.run(0, n)
 		return
 	}
 	// Four pieces per worker even out a noisy machine.
 	step := max(grain, (n+4*workers-1)/(4*workers))
-	t := &task{fn: fn, n: n, step: step}
+	t := &p.task
+	t.job, t.n, t.step = j, n, step
+	t.next.Store(0)
+	t.panic.Store(nil)
 	t.done.Add(workers - 1)
 	for range workers - 1 {
 		p.tasks <- t
 	}
 	t.run()
 	t.done.Wait()
+	t.job = nil
 	if r := t.panic.Load(); r != nil {
 		panic(*r)
 	}

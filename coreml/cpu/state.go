@@ -24,6 +24,36 @@ type stateCell struct {
 	v   *value
 }
 
+// newBuffer returns memory for the state's contents, which are undefined.
+func (cell *stateCell) newBuffer(a *arena) *buffer {
+	n := product(cell.typ.Shape)
+	switch d := cell.typ.DType; {
+	case d == tensor.FP16:
+		return a.half(n)
+	case d.IsFloat():
+		return a.float(n)
+	default:
+		return a.ints(n)
+	}
+}
+
+// take makes b, of which the cell becomes a holder, the state's memory. What
+// it had goes to the session's arena when its last reader is done.
+func (cell *stateCell) take(s *session, b *buffer) {
+	old, n := cell.v.buf, product(cell.typ.Shape)
+	b.arena, old.arena = nil, &s.arena
+	old.release()
+	cell.v.buf, cell.v.h, cell.v.f, cell.v.i = b, nil, nil, nil
+	switch {
+	case b.h != nil:
+		cell.v.h = b.h[:n]
+	case b.f != nil:
+		cell.v.f = b.f[:n]
+	default:
+		cell.v.i = b.i[:n]
+	}
+}
+
 // NewState makes a zero state for every distinct name in features.
 func (*Backend) NewState(features []coreml.Feature) (coreml.State, error) {
 	s := &State{cells: map[string]*stateCell{}}

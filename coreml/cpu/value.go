@@ -36,6 +36,8 @@ type value struct {
 
 	buf     *buffer // owner of f, h or i; nil for constants and inputs
 	scratch *value  // widened copy of a constant, kept
+	brief   bool    // of a run: nothing is kept in it
+	mat     weight  // f or h as a matrix, once somebody asked
 }
 
 // buffer counts who can see a piece of memory. It returns to the arena when

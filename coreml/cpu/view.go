@@ -22,8 +22,9 @@ func (c *call) lazy(i int, v *value, off int, dims, strides, shape []int) bool {
 	if v.h == nil || product(dims) < lazyElements {
 		return false
 	}
-	d, s := mergeDims(dims, strides)
-	c.out[i] = &value{dtype: v.dtype, shape: shape, buf: v.buf, view: &view{h: v.h, off: off, dims: d, strides: s}}
+	d, s := c.m.mergeDims(dims, strides)
+	w := c.m.newView(view{h: v.h, off: off, dims: d, strides: s})
+	c.out[i] = c.m.newValue(value{dtype: v.dtype, shape: shape, buf: v.buf, view: w})
 	v.buf.retain()
 	return true
 }
@@ -36,16 +37,16 @@ func (c *call) dense(v *value) *value {
 		return v
 	}
 	n := bounded(v.shape)
-	out := &value{dtype: v.dtype, shape: v.shape}
+	out := c.m.newValue(value{dtype: v.dtype, shape: v.shape})
 	if w.h != nil {
 		out.buf = c.s.arena.half(n)
 		out.h = out.buf.h[:n]
-		copyStrided(c, out.h, w.h, w.off, w.dims, w.strides)
+		copyStrided(c, &c.copyH, out.h, w.h, w.off, w.dims, w.strides)
 		return out
 	}
 	out.buf = c.s.arena.float(n)
 	out.f = out.buf.f[:n]
-	copyStrided(c, out.f, w.f, w.off, w.dims, w.strides)
+	copyStrided(c, &c.copyF, out.f, w.f, w.off, w.dims, w.strides)
 	return out
 }
 
@@ -73,8 +74,8 @@ func (c *call) settle() {
 // matrices finds the last two dimensions of a shape in a view: their strides,
 // and the dims and strides before them, which number the matrices. It fails
 // when one of the two is walked in unequal steps.
-func (w *view) matrices(shape []int) (rows, cols int, dims, strides []int, ok bool) {
-	dims, strides = append([]int{}, w.dims...), append([]int{}, w.strides...)
+func (w *view) matrices(m *memory, shape []int) (rows, cols int, dims, strides []int, ok bool) {
+	dims, strides = m.copyDims(w.dims), m.copyDims(w.strides)
 	take := func(n int) (stride int, ok bool) {
 		k := len(dims) - 1
 		if n == 1 {

@@ -165,6 +165,9 @@ func (v *value) matrix() weight {
 	if v.w != nil {
 		return v.w
 	}
-	rows, cols := matrixDims(v.shape)
-	return dense{v, rows, cols}
+	if v.mat == nil {
+		rows, cols := matrixDims(v.shape)
+		v.mat = dense{v, rows, cols}
+	}
+	return v.mat
 }

@@ -229,20 +229,19 @@ func (w *lutWeight) dotRows(y, x []float32, r int, buf []float32) {
 	}
 }
 
-// dotRow returns the product of row r and x.
+// dotRow returns the product of row r and x; buf has room for a row.
 func (w *lutWeight) dotRow(x []float32, r int, buf []float32) float32 {
 	if w.loops == nil {
-		w.row(buf, r)
-		return dot(buf, x)
+		w.row(buf[:w.cols], r)
+		return dot(buf[:w.cols], x)
 	}
 	var sum float32
 	base, start := w.groups.base(r), 0
 	for _, s := range w.groups.segs {
 		g := base + s.off
 		if src, n := w.blocks(r*w.cols+start, s.end-start); n > 0 {
-			var part float32
-			w.loops.dot(&part, &src[0], &w.halves[g*2*w.size], &x[start], n, 1)
-			sum += part
+			w.loops.dot(&buf[0], &src[0], &w.halves[g*2*w.size], &x[start], n, 1)
+			sum += buf[0]
 			start += 32 * n
 		}
 		if start < s.end {

@@ -54,6 +54,9 @@ func (c Code) sentinel() error {
 
 // CodeOf returns the code of the first Error in err's tree, or "".
 func CodeOf(err error) Code {
+	if err == nil {
+		return ""
+	}
 	var e *Error
 	if errors.As(err, &e) {
 		return e.Code

@@ -42,6 +42,11 @@ func ParseDescription(src *wire.Source, msg []byte) (*Metadata, error) {
 	if len(m.Functions) == 0 {
 		top.Name = mainFunction
 		m.Functions = []FunctionMeta{top}
+		return m, nil
+	}
+	m.Multifunction = true
+	if m.DefaultFunction == "" {
+		m.DefaultFunction = mainFunction
 	}
 	return m, nil
 }
@@ -111,13 +116,16 @@ func (d describer) metadata(m *Metadata, msg []byte) error {
 // featureTypes names the members of oneof Type in message FeatureType.
 var featureTypes = map[int]string{1: "Int64", 2: "Double", 3: "String", 4: "Image", 5: "MultiArray", 6: "Dictionary", 7: "Sequence", 8: "State"}
 
-// feature decodes message FeatureDescription: name = 1, type = 3.
+// feature decodes message FeatureDescription: name = 1,
+// shortDescription = 2, type = 3.
 func (d describer) feature(to *[]FeatureMeta, msg []byte) error {
 	var ft FeatureMeta
 	err := d.Each(msg, func(f wire.Field) error {
 		switch {
 		case f.Num == 1 && f.IsBytes():
 			ft.Name = f.String()
+		case f.Num == 2 && f.IsBytes():
+			ft.ShortDescription = f.String()
 		case f.Num == 3 && f.IsBytes():
 			return d.featureType(&ft, f.Bytes)
 		}

@@ -19,6 +19,7 @@ type Metadata struct {
 	ComputePrecision string
 	UserDefined      map[string]string
 	DefaultFunction  string
+	Multifunction    bool // functions are listed, be it one
 	// Functions has one entry per function; a single-function model has one
 	// called "main" made from the top-level schemas.
 	Functions []FunctionMeta
@@ -35,11 +36,12 @@ type FunctionMeta struct {
 
 // FeatureMeta is one schema entry.
 type FeatureMeta struct {
-	Name       string
-	Type       string // "MultiArray", "State", "Image", ...
-	DataType   string // "Float16", "Int32", ...
-	Shape      []int  // nil when the file has "[]" or none
-	Enumerated [][]int
-	Range      [][2]int // upper -1 = unbounded
-	Optional   bool
+	Name             string
+	ShortDescription string
+	Type             string // "MultiArray", "State", "Image", ...
+	DataType         string // "Float16", "Int32", ...
+	Shape            []int  // nil when the file has "[]" or none
+	Enumerated       [][]int
+	Range            [][2]int // upper -1 = unbounded
+	Optional         bool
 }

@@ -41,6 +41,7 @@ func wantMetadata() *mlmodelc.Metadata {
 		StoragePrecision: "Mixed (Float16, UInt6)",
 		UserDefined:      map[string]string{"com.anemll.batch_size": "64", "odd": "3"},
 		DefaultFunction:  "infer",
+		Multifunction:    true,
 		Functions: []mlmodelc.FunctionMeta{{
 			Name: "infer",
 			Inputs: []mlmodelc.FeatureMeta{

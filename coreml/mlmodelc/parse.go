@@ -57,6 +57,7 @@ func ParseMetadata(file string, data []byte) (*Metadata, error) {
 	for _, f := range o.list("functions") {
 		m.Functions = append(m.Functions, functionMeta(f, f.text("name")))
 	}
+	m.Multifunction = len(m.Functions) > 0
 	if len(m.Functions) == 0 {
 		m.Functions = []FunctionMeta{functionMeta(o, mainFunction)}
 	}
@@ -105,7 +106,7 @@ func functionMeta(o object, name string) FunctionMeta {
 func featureMetas(list []object) []FeatureMeta {
 	var out []FeatureMeta
 	for _, o := range list {
-		f := FeatureMeta{Name: o.text("name"), Type: o.text("type"), DataType: o.text("dataType"), Optional: o.text("isOptional") == "1" || o.text("isOptional") == "true"}
+		f := FeatureMeta{Name: o.text("name"), ShortDescription: o.text("shortDescription"), Type: o.text("type"), DataType: o.text("dataType"), Optional: o.text("isOptional") == "1" || o.text("isOptional") == "true"}
 		f.Shape = ints(o["shape"])
 		for _, s := range lists(o["enumeratedShapes"]) {
 			f.Enumerated = append(f.Enumerated, ints(s))

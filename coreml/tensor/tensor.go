@@ -38,7 +38,19 @@ func FromFloat32(d DType, shape []int, values []float32) (*Tensor, error) {
 		return nil, fmt.Errorf("got %d values for shape %s", len(values), ShapeString(shape))
 	}
 	t := New(d, shape...)
-	switch d {
+	if err := t.SetFloat32s(values); err != nil {
+		return nil, err
+	}
+	return t, nil
+}
+
+// SetFloat32s stores values in t, a tensor of as many elements and of a type
+// that FromFloat32 takes.
+func (t *Tensor) SetFloat32s(values []float32) error {
+	if n := t.Len(); n != len(values) {
+		return fmt.Errorf("got %d values for shape %s", len(values), ShapeString(t.Shape))
+	}
+	switch t.DType {
 	case FP32:
 		for i, v := range values {
 			binary.LittleEndian.PutUint32(t.Data[4*i:], math.Float32bits(v))
@@ -56,9 +68,9 @@ func FromFloat32(d DType, shape []int, values []float32) (*Tensor, error) {
 			binary.LittleEndian.PutUint64(t.Data[8*i:], math.Float64bits(float64(v)))
 		}
 	default:
-		return nil, fmt.Errorf("element type %s cannot hold float values", d)
+		return fmt.Errorf("element type %s cannot hold float values", t.DType)
 	}
-	return t, nil
+	return nil
 }
 
 // FromInts stores values as an integer or bool dtype, keeping the low bits.
@@ -66,10 +78,23 @@ func FromInts(d DType, shape []int, values []int) (*Tensor, error) {
 	if n := Count(shape); n != len(values) {
 		return nil, fmt.Errorf("got %d values for shape %s", len(values), ShapeString(shape))
 	}
-	if !d.IsInt() && d != Bool || d.IsSubByte() {
-		return nil, fmt.Errorf("element type %s cannot hold integers here", d)
-	}
 	t := New(d, shape...)
+	if err := t.SetInts(values); err != nil {
+		return nil, err
+	}
+	return t, nil
+}
+
+// SetInts stores values in t, a tensor of as many elements and of a type that
+// FromInts takes.
+func (t *Tensor) SetInts(values []int) error {
+	d := t.DType
+	if n := t.Len(); n != len(values) {
+		return fmt.Errorf("got %d values for shape %s", len(values), ShapeString(t.Shape))
+	}
+	if !d.IsInt() && d != Bool || d.IsSubByte() {
+		return fmt.Errorf("element type %s cannot hold integers here", d)
+	}
 	for i, v := range values {
 		switch d.Bits() {
 		case 8:
@@ -82,7 +107,7 @@ func FromInts(d DType, shape []int, values []int) (*Tensor, error) {
 			binary.LittleEndian.PutUint64(t.Data[8*i:], uint64(v))
 		}
 	}
-	return t, nil
+	return nil
 }
 
 // Len returns the element count.

@@ -22,7 +22,8 @@ var open = map[string]bool{
 	"einsum": true, "range_1d": true, "non_zero": true, "shape": true, "fill": true, "one_hot": true, "random_categorical": true,
 }
 
-// runTime are properties that positions computed at run time may decide.
+// runTime are properties that positions computed at run time decide: where
+// begin and end are inputs, every length up to the operand's is possible.
 var runTime = map[string]bool{"slice_by_index: dimension": true, "slice_by_size: dimension": true}
 
 // spoil changes one property of an op in place and returns how to restore it.
@@ -34,13 +35,16 @@ func spoil(op *mil.Op, what string) (undo func(), ok bool) {
 	old := *t
 	undo = func() { *t = old }
 	switch what {
-	case "dimension":
+	case "dimension", "large dimension":
 		i := slices.IndexFunc(t.Shape, func(d int) bool { return d > 0 })
 		if i < 0 {
 			return nil, false
 		}
 		t.Shape = slices.Clone(t.Shape)
 		t.Shape[i]++
+		if what == "large dimension" {
+			t.Shape[i] *= 1000
+		}
 	case "rank":
 		t.Shape = append(slices.Clone(t.Shape), 1)
 	case "element type":
@@ -80,7 +84,7 @@ func TestMutations(t *testing.T) {
 				if op.Type == "const" || !slices.Contains(verify.Checked(), op.Type) || open[op.Type] {
 					return
 				}
-				for _, what := range []string{"dimension", "rank", "element type", "missing argument", "unknown argument"} {
+				for _, what := range []string{"dimension", "large dimension", "rank", "element type", "missing argument", "unknown argument"} {
 					undo, ok := spoil(op, what)
 					if !ok {
 						continue

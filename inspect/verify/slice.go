@@ -90,11 +90,27 @@ func sliceByIndex(c *call) {
 	if !ok || !c.results(1) {
 		return
 	}
-	if shape, ok := c.sliced(x); ok {
-		c.result(0, x.DType, shape)
+	shape, ok := c.sliced(x)
+	if !ok {
+		shape = nil
+	}
+	if c.result(0, x.DType, shape); ok && len(shape) == len(x.Shape) {
+		c.within(0, x.Shape)
+	}
+}
+
+// within: dimensions that run-time positions decide are at most x's.
+func (c *call) within(i int, most []int) {
+	out := c.op.Outputs[i]
+	if out.Type.Kind != mil.TensorType || len(out.Type.Shape) != len(most) {
 		return
 	}
-	c.result(0, x.DType, nil)
+	for k, d := range out.Type.Shape {
+		if most[k] >= 0 && d > most[k] {
+			c.problem(Shape, out.Pos, out.Type.Shape, most, "the result has shape %s, a slice of %s is not longer", tensor.ShapeString(out.Type.Shape), tensor.ShapeString(most))
+			return
+		}
+	}
 }
 
 func sliceBySize(c *call) {
@@ -106,6 +122,7 @@ func sliceBySize(c *call) {
 	begin, start := c.ints("begin")
 	if !known {
 		c.result(0, x.DType, unknowns(len(x.Shape)))
+		c.within(0, x.Shape)
 		return
 	}
 	if len(size) != len(x.Shape) || start && len(begin) != len(size) {
@@ -123,6 +140,7 @@ func sliceBySize(c *call) {
 		}
 	}
 	c.result(0, x.DType, out)
+	c.within(0, x.Shape)
 }
 
 // sliceUpdate: the update has x's element type and the shape of the slice,

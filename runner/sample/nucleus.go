@@ -13,6 +13,7 @@ type candidate struct {
 func (s *Sampler) draw(logits []float32, best int) int {
 	s.cands = weigh(s.cands[:0], logits, float64(logits[best]), s.cfg.Temperature)
 	kept := keep(s.cands, s.cfg.TopK, s.cfg.TopP, s.cfg.MinP)
+	kept = typical(kept, s.cfg.TypicalP)
 	return pick(kept, s.rng.Float64())
 }
 

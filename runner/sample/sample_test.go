@@ -130,7 +130,7 @@ func TestFrequencies(t *testing.T) {
 	const n = 40000
 	var count [4]int
 	for range n {
-		id, err := s.Next(logits, nil)
+		id, err := s.Next(logits, nil, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -167,7 +167,7 @@ func TestSameEverywhere(t *testing.T) {
 		}
 		var got []int
 		for range tc.want {
-			id, err := s.Next(logits, nil)
+			id, err := s.Next(logits, nil, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -200,7 +200,7 @@ func TestNextCornerCases(t *testing.T) {
 			t.Fatalf("%s: %v", tc.name, err)
 		}
 		before := slices.Clone(tc.logits)
-		if got, err := s.Next(tc.logits, tc.history); err != nil || got != tc.want {
+		if got, err := s.Next(tc.logits, tc.history, nil); err != nil || got != tc.want {
 			t.Errorf("%s: got %d, %v, want %d", tc.name, got, err, tc.want)
 		}
 		if !slices.Equal(before, tc.logits) {
@@ -208,7 +208,7 @@ func TestNextCornerCases(t *testing.T) {
 		}
 	}
 	s, _ := New(Config{Temperature: 1})
-	if _, err := s.Next([]float32{1, nan}, nil); diag.CodeOf(err) != diag.RunFailed {
+	if _, err := s.Next([]float32{1, nan}, nil, nil); diag.CodeOf(err) != diag.RunFailed {
 		t.Errorf("NaN: got %v, want an error of class run_failed", err)
 	}
 }
@@ -216,7 +216,9 @@ func TestNextCornerCases(t *testing.T) {
 func TestCheck(t *testing.T) {
 	for _, cfg := range []Config{
 		{Temperature: -1}, {Temperature: math.NaN()}, {Temperature: math.Inf(1)}, {TopK: -1},
-		{TopP: 1.5}, {TopP: math.NaN()}, {MinP: -0.1}, {RepeatPenalty: -1},
+		{TopP: 1.5}, {TopP: math.NaN()}, {MinP: -0.1}, {RepeatPenalty: -1}, {TypicalP: 1.5}, {TypicalP: math.NaN()},
+		{FrequencyPenalty: math.NaN()}, {PresencePenalty: math.Inf(1)}, {LogitBias: map[int]float64{-1: 1}},
+		{LogitBias: map[int]float64{1: math.NaN()}}, {LogitBias: map[int]float64{1: math.Inf(1)}},
 	} {
 		if _, err := New(cfg); diag.CodeOf(err) != diag.Usage {
 			t.Errorf("%+v: got %v, want an error of class usage", cfg, err)
@@ -232,7 +234,7 @@ func BenchmarkTopP(b *testing.B) {
 	logits[77] = 14
 	s, _ := New(Config{Temperature: 0.6, TopP: 0.95, TopK: 20, Seed: 1})
 	for b.Loop() {
-		if _, err := s.Next(logits, nil); err != nil {
+		if _, err := s.Next(logits, nil, nil); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -17,6 +17,30 @@ func benchText() string {
 	return strings.Repeat(part, 100_000/len(part))
 }
 
+// englishText is prose of about 100 kB.
+func englishText() string {
+	const part = "It was late in the afternoon when the two travellers reached the village, and the innkeeper, who hadn't expected anyone " +
+		"at that time of the year, came out with a lantern in his hand. \"You'll want supper,\" he said, \"and a room for the night.\" They did; " +
+		"they had walked twenty-three miles since morning, and the road over the hills isn't kind to tired feet.\n\n"
+	return strings.Repeat(part, 100_000/len(part))
+}
+
+func BenchmarkEncodeEnglish(b *testing.B) {
+	text := englishText()
+	for _, name := range benchModels {
+		b.Run(name, func(b *testing.B) {
+			tok := load(b, modelFile(b, name))
+			b.SetBytes(int64(len(text)))
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := tok.Encode(text, true); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
 func BenchmarkLoad(b *testing.B) {
 	for _, name := range benchModels {
 		b.Run(name, func(b *testing.B) {

@@ -28,7 +28,9 @@ func nfd(s string) string { return apart(s, norm.NFD.String) }
 func nfkd(s string) string { return apart(s, norm.NFKD.String) }
 
 // apart applies f to what lies between code points that are kept. Those are starters which compose with nothing,
-// so nothing happens across them.
+// so nothing happens across them. The normalizer of the Rust tokenizers has the tables of Unicode 9: the
+// combining marks that came later are starters to it. The list was asked of it code point by code point, for all
+// that Unicode 17 decomposes or gives a combining class.
 func apart(s string, f func(string) string) string {
 	u := loadUnicode()
 	kept := func(r rune) bool { return u.props(r)&pKept != 0 }

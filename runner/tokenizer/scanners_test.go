@@ -106,6 +106,10 @@ func TestNFC(t *testing.T) {
 		{"Hangul", "\u1100\u1161\u11a8\U0001f600", "각\U0001f600"},
 		{"blocked", "a\u0315\u0300\u05ae\u0300b\U0001f600", "à\u05ae\u0300\u0315b\U0001f600"},
 		{"mark first", "\u0301a\U0001f600", "\u0301a\U0001f600"},
+		// The Rust tokenizers order marks by Unicode 9; later ones stay where they are.
+		{"marks of Unicode 9 are ordered", "\u0345\u0f39", "\u0f39\u0345"},
+		{"marks of Unicode 10 and later are not", "\u0363\u0d3b\u0323\U00010f47", "\u0363\u0d3b\u0323\U00010f47"},
+		{"no composition across a later mark", "e\u1ac6\u0301", "e\u1ac6\u0301"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -133,11 +137,11 @@ func TestComposeAgrees(t *testing.T) {
 			}
 		}
 		s := string(rs)
-		if got, want := nfc(face+s), norm.NFC.String(face+s); got != want {
-			t.Fatalf("nfc(%+q) = %+q, want %+q", face+s, got, want)
-		}
 		if strings.IndexFunc(s, func(r rune) bool { return props(r)&pKept != 0 }) >= 0 {
 			continue
+		}
+		if got, want := nfc(face+s), norm.NFC.String(face+s); got != want {
+			t.Fatalf("nfc(%+q) = %+q, want %+q", face+s, got, want)
 		}
 		if got, want := nfkc(face+s), norm.NFKC.String(face+s); got != want {
 			t.Fatalf("nfkc(%+q) = %+q, want %+q", face+s, got, want)

@@ -50,7 +50,7 @@ const (
 	pMark       // of StripAccents
 	pNonspacing // of BertNormalizer
 	pBertDrop   // what BertNormalizer drops
-	pKept       // what the normal forms leave as it is although newer Unicode decomposes it
+	pKept       // what the normal forms leave where it is although newer Unicode decomposes or reorders it
 
 	pL = pLu | pLl | pLt | pLm | pLo
 	pM = pMn | pMc | pMe
