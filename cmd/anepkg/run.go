@@ -45,11 +45,19 @@ func runFlags() []cli.Flag {
 	}, samplingFlags()...)
 }
 
+func backendFlag() cli.Flag {
+	return &cli.StringFlag{Name: "backend", Usage: "`NAME` of the engine: auto, cpu or coreml", Value: "auto"}
+}
+
+func unitsFlag() cli.Flag {
+	return &cli.StringFlag{Name: "compute-units", Usage: "Core ML's `UNITS`: all, cpuAndNeuralEngine, cpuAndGPU or cpuOnly"}
+}
+
 // engineFlags are the flags of commands that run models.
 func engineFlags() []cli.Flag {
 	return []cli.Flag{
-		&cli.StringFlag{Name: "backend", Usage: "`NAME` of the engine: auto, cpu or coreml", Value: "auto"},
-		&cli.StringFlag{Name: "compute-units", Usage: "Core ML's `UNITS`: all, cpuAndNeuralEngine, cpuAndGPU or cpuOnly"},
+		backendFlag(), unitsFlag(),
+		&cli.BoolFlag{Name: "isolate", Usage: "load in a second process first, so that its end is reported and not shared"},
 		&cli.StringFlag{Name: "precision", Usage: "`HOW` the CPU engine rounds: fast, strict or ane", Value: "fast"},
 		&cli.StringFlag{Name: "prefill", Usage: "`HOW` the prompt is fed: auto, batch or single", Value: "auto"},
 		&cli.IntFlag{Name: "threads", Usage: "use `N` threads; 0 = one for each processor"},
@@ -63,6 +71,9 @@ func (t *tool) engine(c *cli.Context) (coreml.Backend, runner.Options, error) {
 		return nil, opts, err
 	}
 	b, err := t.backend(c.String("backend"))
+	if err == nil && c.Bool("isolate") && c.Command.Name != "validate" {
+		b, err = t.isolated(c, b)
+	}
 	return b, opts, err
 }
 
