@@ -29,3 +29,32 @@ const (
 	DeviceNeuralEngine Device = "neural_engine"
 	DeviceOther        Device = "other"
 )
+
+// Share is the part of the function, 0 to 1, that a device would run: by the
+// estimated costs when any op has one, else by the number of ops. Ops without
+// a device, constants among them, do not count; 0 when no op has one.
+func (p *ComputePlan) Share(d Device) float64 {
+	var on, all, ops, placed float64
+	for _, op := range p.Ops {
+		if op.Device == "" {
+			continue
+		}
+		placed++
+		cost := 0.0
+		if op.Cost != nil {
+			cost = *op.Cost
+		}
+		all += cost
+		if op.Device == d {
+			on += cost
+			ops++
+		}
+	}
+	switch {
+	case all > 0:
+		return on / all
+	case placed > 0:
+		return ops / placed
+	}
+	return 0
+}

@@ -189,3 +189,25 @@ func TestPackagesThroughCoreML(t *testing.T) {
 		}
 	}
 }
+
+func TestCoreMLComputePlan(t *testing.T) {
+	startFake(t)
+	dir := extractedDemo(t)
+	out, _ := command(t, 0, "inspect", "--compute-plan", dir)
+	if !strings.Contains(out, "gather x") || !strings.Contains(out, "the lowest share is") {
+		t.Errorf("got\n%s", out)
+	}
+	out, _ = command(t, exitFindings, "inspect", "--compute-plan", "--min-residency", "1", "--json", dir)
+	var res planJSON
+	if err := json.Unmarshal([]byte(out), &res); err != nil {
+		t.Fatal(err)
+	}
+	// The fake puts gather on the CPU and all else on the Neural Engine, at the
+	// same cost; of the embeddings' 7 ops that is one.
+	if res.Pass || len(res.Functions) != 6 || res.Residency < 0.857 || res.Residency > 0.858 || res.Functions[0].Devices["cpu"] != 1 || len(res.Functions[1].Ops) < 50 {
+		t.Errorf("got %+v of %d functions", res.Residency, len(res.Functions))
+	}
+	command(t, 0, "inspect", "--compute-plan", "--min-residency", "0", dir)
+	native.UseFakeVersion(native.Version{Major: 14, Minor: 3})
+	command(t, exitUnsupported, "inspect", "--compute-plan", dir)
+}
