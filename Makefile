@@ -37,30 +37,11 @@ gnustep-test:
 	ANEPKG_REQUIRE_GNUSTEP=1 CGO_ENABLED=0 $(GO) test -count=1 -tags gnustep -run CoreML ./cmd/anepkg
 
 # mac-check is for owners of a Mac: it builds, looks at the system, asks it for
-# every method that the bridge calls, runs the conformance suite's networks
-# through Core ML (where the shared data is), holds the sample packages to their
-# golden outputs, and compares the demo on Core ML with the CPU engine, part by
-# part. Please report what it prints.
-MAC := build/mac-check
-mac-check: build
-	@[ "$$(uname -s)" = Darwin ] || { echo "mac-check needs macOS; on Linux, make gnustep-test runs the same bridge over a fake"; exit 1; }
-	-bin/anepkg doctor --offline
-	ANEPKG_MAC_CHECK=1 $(GO) test -count=1 -v -run 'OnThisMac' ./coreml/native
-	rm -rf $(MAC) && mkdir -p $(MAC)
-	bin/anepkg demo --extract $(MAC)/demo -q
-	for units in cpuOnly cpuAndGPU cpuAndNeuralEngine all; do \
-		echo "== $$units"; \
-		bin/anepkg validate $(MAC)/demo --load --only RUN --backend coreml --compute-units $$units || exit 1; \
-		bin/anepkg run $(MAC)/demo --backend coreml --compute-units $$units -p 'What is a KV cache?' || exit 1; \
-		bin/anepkg compare $(MAC)/demo --backend coreml,cpu --compute-units $$units || exit 1; \
-	done
-	for p in runner/testdata/packages/*/; do \
-		for form in package compiled; do \
-			[ ! -d "$$p$$form" ] || { echo "== $$p$$form"; bin/anepkg compare "$$p$$form" --golden "$${p}golden.json" --backend coreml --compute-units cpuOnly || exit 1; }; \
-		done; \
-	done
-	-bin/anepkg inspect $(MAC)/demo --compute-plan
-	@echo "mac-check passed"
+# every method that the bridge calls, runs the conformance suite through Core ML,
+# holds the sample packages to their golden outputs, and compares the demo on
+# Core ML with the CPU engine, part by part. Please report what it prints.
+mac-check:
+	.ci/mac-check
 
 # The Rust tokenizers, to hold our own to (tag hftokenizers). libtokenizers.a is
 # built from the source inside the Go module, with cargo and a C compiler; its

@@ -3,11 +3,7 @@
 package native
 
 import (
-	"context"
-	"slices"
-	"sync"
 	"testing"
-	"testing/fstest"
 
 	"github.com/anepkg/anepkg/coreml"
 	"github.com/anepkg/anepkg/coreml/backendtest"
@@ -39,54 +35,13 @@ func TestConformance(t *testing.T) {
 	}
 }
 
-// caseTable finds cases by op, read once.
-var caseTable = struct {
-	sync.Mutex
-	ops map[string][]backendtest.Case
-}{ops: map[string][]backendtest.Case{}}
-
-func caseNamed(op, name string) *backendtest.Case {
-	caseTable.Lock()
-	defer caseTable.Unlock()
-	if caseTable.ops[op] == nil {
-		cases, err := backendtest.Cases(op)
-		if err != nil {
-			return nil
-		}
-		caseTable.ops[op] = cases
-	}
-	cases := caseTable.ops[op]
-	i := slices.IndexFunc(cases, func(c backendtest.Case) bool { return c.Name == name })
-	if i < 0 {
-		return nil
-	}
-	return &cases[i]
-}
-
-// notInCoreML says why a case cannot be passed through arrays of Core ML.
-func notInCoreML(ctx context.Context, op, name string) string {
-	c := caseNamed(op, name)
-	if c == nil || c.Error {
-		return ""
-	}
-	m, err := coreml.Open(ctx, fstest.MapFS{"m.mlmodelc/model.mil": {Data: []byte(c.Program)}}, "m.mlmodelc")
-	if err != nil {
-		return ""
-	}
-	defer m.Close() //nolint:errcheck // in memory
-	for _, f := range m.Functions {
-		if err := checkFeatures(m, f, Version{15, 0}); err != nil {
-			return err.Error()
-		}
-	}
-	for _, s := range append(c.Steps, c.Step) {
-		for _, arrays := range []map[string]backendtest.Array{s.Inputs, s.Outputs} {
-			for n, a := range arrays {
-				if slices.Contains(a.Shape, 0) || len(a.Shape) == 0 {
-					return n + " has no dimensions or no elements, which no array of Core ML has"
-				}
-			}
-		}
-	}
-	return ""
+// TestConformanceDescribed runs cases as TestCasesOnThisMac does: each is
+// completed with the coremldata.bin that Core ML wants, and loaded from a
+// folder.
+func TestConformanceDescribed(t *testing.T) {
+	d := &describing{Backend: newBackend(t, 0), dir: t.TempDir(), units: "cpuOnly", made: map[*coreml.Model]*coreml.Model{}}
+	t.Cleanup(d.close)
+	backendtest.Run(t, d, backendtest.Options{Precision: coreml.Strict, Ops: []string{"add", "conv", "slice_update", "constexpr_lut_to_dense"}, Skip: func(op, name string) string {
+		return notInCoreML(t.Context(), op, name)
+	}})
 }

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/anepkg/anepkg/coreml"
 	"github.com/anepkg/anepkg/coreml/backendtest"
 	"github.com/anepkg/anepkg/coreml/sharedtest"
 )
@@ -50,6 +51,23 @@ func TestMembersOnThisMac(t *testing.T) {
 			t.Errorf("macOS %s has no class %s", b.host, name)
 		}
 	}
+}
+
+// TestCasesOnThisMac runs the cases of the conformance suite on Core ML's CPU
+// within the suite's tolerances for any engine. Ops that Core ML refuses or
+// computes otherwise fail; the counts are printed.
+func TestCasesOnThisMac(t *testing.T) {
+	b := onMac(t)
+	var report backendtest.Report
+	t.Cleanup(func() { t.Logf("\n%s", &report) })
+	d := &describing{Backend: b, dir: t.TempDir(), units: "cpuOnly", made: map[*coreml.Model]*coreml.Model{}}
+	t.Cleanup(d.close)
+	backendtest.Run(t, d, backendtest.Options{Report: &report, Skip: func(op, name string) string {
+		if flexible(t.Context(), op, name) {
+			return "an input is flexible"
+		}
+		return notInCoreML(t.Context(), op, name)
+	}})
 }
 
 // TestModelsOnThisMac runs the real networks of the conformance suite, whose
