@@ -102,6 +102,40 @@ func equalInts(a, b []int) bool {
 	return errA == nil && errB == nil && bytes.Equal(x, y)
 }
 
+// TestCoreMLCopies: a .mlmodelc in a folder is loaded where it is, an archive is
+// copied and an .mlpackage compiled, once.
+func TestCoreMLCopies(t *testing.T) {
+	startFake(t)
+	dir := extractedDemo(t)
+	kept := func(kind string) int {
+		all, err := filepath.Glob(filepath.Join(os.Getenv("XDG_CACHE_HOME"), "anepkg", "coreml", kind, "*"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(all)
+	}
+	runResult(t, dir, "--backend", "coreml", "-p", "x", "-n", "1")
+	if n := kept("*"); n != 0 {
+		t.Errorf("%d copies of models that lie in a folder", n)
+	}
+	zip := filepath.Join(t.TempDir(), "demo.zip")
+	if err := zipFolder(os.DirFS(dir), "demo", zip); err != nil {
+		t.Fatal(err)
+	}
+	pkg := "../../runner/testdata/packages/anemll-llama-lut4/package"
+	for round, compiled := range []int{3, 0} {
+		fakecoreml.Reset()
+		runResult(t, zip, "--backend", "coreml", "-p", "x", "-n", "1")
+		runResult(t, pkg, "--backend", "coreml", "--prompt-ids", "1,2", "-n", "1")
+		if n := strings.Count(fakecoreml.Log(), "compileModelAtURL"); n != compiled {
+			t.Errorf("round %d: %d models were compiled, want %d", round, n, compiled)
+		}
+		if e, c := kept("extracted"), kept("compiled"); e != 4 || c != 3 {
+			t.Errorf("round %d: %d copies and %d compiled ones, want 4 and 3", round, e, c)
+		}
+	}
+}
+
 func TestCoreMLAuto(t *testing.T) {
 	startFake(t)
 	dir := filepath.Join(t.TempDir(), "demo")

@@ -440,6 +440,43 @@ func TestLoadChecks(t *testing.T) {
 	}
 }
 
+// TestDescriptionDiffers: what Core ML says of a model is held to the program
+// when it is loaded, since the first prediction would end the process.
+func TestDescriptionDiffers(t *testing.T) {
+	tests := []struct {
+		name string
+		edit func(f *coreml.Feature) bool
+		says string
+	}{
+		{"input type", func(f *coreml.Feature) bool {
+			if f.Name == "x" {
+				f.DType = tensor.FP16
+			}
+			return true
+		}, `reads input "x" of function main as fp16, the program has fp32`},
+		{"output type", func(f *coreml.Feature) bool {
+			if f.Name == "y" {
+				f.DType = tensor.Int32
+			}
+			return true
+		}, `reads output "y" of function main as int32`},
+		{"no output", func(f *coreml.Feature) bool { return f.Name != "y" }, `reads no output "y"`},
+	}
+	for _, tc := range tests {
+		t.Run(tc.name, func(t *testing.T) {
+			b := newBackend(t, 0)
+			before := fakecoreml.Live()
+			fakecoreml.Engine.Declared = tc.edit
+			defer func() { fakecoreml.Engine.Declared = nil }()
+			_, err := b.Load(t.Context(), write(t, doubleProgram), "", coreml.LoadOptions{})
+			if diag.CodeOf(err) != diag.Mismatch || !strings.Contains(err.Error(), tc.says) {
+				t.Errorf("got %v, want %q", err, tc.says)
+			}
+			noFaults(t, before)
+		})
+	}
+}
+
 func TestUnitsAndFunctionReachCoreML(t *testing.T) {
 	b := newBackend(t, 0)
 	for name, want := range map[string]int{"": 2, "all": 2, "cpuOnly": 0, "cpuAndGPU": 1, "cpuAndNeuralEngine": 3} {

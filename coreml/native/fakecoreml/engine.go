@@ -21,6 +21,9 @@ var Engine struct {
 	sync.Mutex
 	// Alter, if not nil, may change the outputs of a prediction.
 	Alter func(path, function string, out map[string]*tensor.Tensor)
+	// Declared, if not nil, may change what a model says of a feature; false
+	// leaves the feature out.
+	Declared func(f *coreml.Feature) bool
 	// Err is the last error of the CPU engine.
 	Err error
 	// Units are the compute units of the last load.
@@ -72,6 +75,9 @@ func load(model, path, function, units uintptr) uintptr {
 	fn := sess.Function()
 	for kind, fs := range [][]coreml.Feature{fn.Inputs, fn.Outputs, fn.States} {
 		for _, f := range fs {
+			if Engine.Declared != nil && !Engine.Declared(&f) {
+				continue
+			}
 			shape := f.Shape
 			if !tensor.Known(shape) && f.Default != nil {
 				shape = f.Default
