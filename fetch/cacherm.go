@@ -113,13 +113,17 @@ func (rm *remover) all() error {
 	return nil
 }
 
-// tree removes a folder.
+// tree removes a folder, also one that somebody still puts files into.
 func (rm *remover) tree(dir string) error {
 	rm.out.Paths = append(rm.out.Paths, dir)
 	if rm.dryRun {
 		return nil
 	}
-	return ioErr(dir, os.RemoveAll(dir))
+	err := os.RemoveAll(dir)
+	for try := 0; err != nil && try < 3; try++ {
+		err = os.RemoveAll(dir)
+	}
+	return ioErr(dir, err)
 }
 
 // snapshots removes the snapshots that gone accepts, then what is not used

@@ -67,6 +67,8 @@ Fix: chmod -R u+rwX on the folder, or chown it to the user of the runtime.`},
 Fix: hard-link the equal files; convert different ones from one checkpoint.`},
 	{ID: "PKG023", Title: "file differs from its hash", Since: first, Severity: Error, Needs: NeedsWeights, Check: checkBlobNames, Doc: `huggingface_hub's cache names large files by their SHA-256, and the package consists of links to them. Another content is a damaged download or a disk fault, which the size does not show.
 Fix: anepkg fetch --repair, or delete the blob and fetch again.`},
+	{ID: "PKG024", Title: "file differs from the bundle's manifest", Since: first, Severity: Error, Needs: NeedsWeights, Check: checkBundle, Doc: `An .anemllpkg, the form in which ANEMLL Chat hands packages over, lists every file with its size and SHA-256 (anemll.md section 7). A file that is absent or another one was lost or changed after packing; the app refuses the bundle.
+Fix: hand the package over again, or pack it anew.`},
 }
 
 var cfgRules = []Rule{

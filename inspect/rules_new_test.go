@@ -37,6 +37,17 @@ func blobs(data ...[]byte) []byte {
 	return out.Bytes()
 }
 
+// bundled adds the manifest of an .anemllpkg over the package's files.
+func bundled(m fstest.MapFS) {
+	var files []string
+	for name, f := range m {
+		files = append(files, fmt.Sprintf(`{"path":%q,"sha256":"%x","sizeBytes":%d}`, name, sha256.Sum256(f.Data), len(f.Data)))
+	}
+	slices.Sort(files)
+	text := fmt.Sprintf(`{"formatVersion":1,"modelName":"m","modelId":"org/m","modelRootPath":".","files":[%s]}`, strings.Join(files, ","))
+	m["manifest.json"] = &fstest.MapFile{Data: []byte(text)}
+}
+
 const blobFile = `BLOBFILE(path = string("@model_path/weights/weight.bin"), offset = uint64(64))`
 
 // lut is a palettized constant with its indices in the weight file and one
@@ -103,6 +114,10 @@ var newCases = []ruleCase{
 		blob := fmt.Sprintf("blobs/%x", sha256.Sum256([]byte("another content")))
 		m[blob] = m["tokenizer.json"]
 		m["tokenizer.json"] = &fstest.MapFile{Data: []byte(blob), Mode: fs.ModeSymlink | 0o777}
+	}},
+	{"PKG024", qwen, inspect.Error, func(m fstest.MapFS) {
+		bundled(m)
+		m["generation_config.json"] = &fstest.MapFile{Data: []byte(`{"eos_token_id": [514, 512]}`)}
 	}},
 	{"CFG024", qwen, inspect.Warning, func(m fstest.MapFS) {
 		edit("meta.yaml", "lm_head: "+head, "lm_head: qwen_lm_head_lut4.mlmodelc")(m)

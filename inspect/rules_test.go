@@ -259,7 +259,7 @@ func TestCleanForEveryRule(t *testing.T) {
 	// RUN001 always says what the package needs, RUN037 and RUN038 what every
 	// package of their converter has; the others are skipped where they find
 	// nothing
-	always := []string{"RUN001", "RUN002", "WGT005", "RUN007", "RUN008", "RUN037", "RUN038", "PKG019", "CFG033", "PKG023", "MIL023", "MIL024", "RUN040", "RUN042"}
+	always := []string{"RUN001", "RUN002", "WGT005", "RUN007", "RUN008", "RUN037", "RUN038", "PKG019", "CFG033", "PKG023", "PKG024", "MIL023", "MIL024", "RUN040", "RUN042"}
 	for _, r := range inspect.Catalogue() {
 		if !clean[r.ID] && !slices.Contains(always, r.ID) {
 			t.Errorf("%s runs clean on no good package", r.ID)

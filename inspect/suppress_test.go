@@ -73,3 +73,31 @@ func TestSuppressionErrors(t *testing.T) {
 		t.Errorf("an empty file: got %v, %v", list, err)
 	}
 }
+
+// FuzzSuppressions: any text is a list or an error with a place.
+func FuzzSuppressions(f *testing.F) {
+	for _, s := range []string{"", "suppress:\n  - id: CFG018\n    reason: x\n", "suppress: [a, {id: wgt, reason: x, file: \"[\"}]", "&a [*a]", "suppress: &s\n  - *s\n", "? [a]\n: b"} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		list, err := inspect.ParseSuppressions("a.yaml", data)
+		if err != nil {
+			if diag.CodeOf(err) == "" || !strings.HasPrefix(err.Error(), "a.yaml") {
+				t.Errorf("error without class or place: %v", err)
+			}
+			return
+		}
+		for _, s := range list {
+			if strings.TrimSpace(s.Reason) == "" || s.ID == "" {
+				t.Errorf("accepted %+v", s)
+			}
+		}
+	})
+}
+
+// FuzzBaseline: any bytes are fingerprints or an error.
+func FuzzBaseline(f *testing.F) {
+	f.Add([]byte(`{"schema": "anepkg.validate/1", "findings": [{"id": "X", "where": [{"file": "a"}]}]}`))
+	f.Add([]byte(`{"schema": "anepkg.validate/1", "findings": [null]}`))
+	f.Fuzz(func(_ *testing.T, data []byte) { _, _ = inspect.ReadBaseline(data) })
+}

@@ -272,7 +272,10 @@ func ReadBaseline(data []byte) ([]string, error) {
 		return nil, diag.Errorf(diag.Pos{}, diag.Malformed, "baseline: got schema %q, want anepkg.validate/1", r.Schema).WithHint("write one with anepkg validate --json")
 	}
 	out := make([]string, 0, len(r.Findings))
-	for _, f := range r.Findings {
+	for i, f := range r.Findings {
+		if f == nil {
+			return nil, diag.Errorf(diag.Pos{}, diag.Malformed, "baseline: finding %d is null", i).WithHint("write one with anepkg validate --json")
+		}
 		out = append(out, f.Fingerprint())
 	}
 	return out, nil

@@ -77,7 +77,8 @@ type view struct {
 	pkg   *manifest.Package
 	parts []*partView // in package order, absent ones included
 	facts facts
-	known *LayersReport // made once by layers
+	known *LayersReport   // made once by layers
+	ctx   context.Context //nolint:containedctx // of the call that made the view; rules that read for long ask it
 
 	digests map[string][sha256.Size]byte // of files, made once each
 }
@@ -102,7 +103,7 @@ type facts struct {
 // look opens every part and collects the facts. Parts that cannot be read
 // stay with their error.
 func look(ctx context.Context, pkg *manifest.Package) (*view, error) {
-	v := &view{pkg: pkg}
+	v := &view{pkg: pkg, ctx: ctx}
 	for _, pt := range pkg.Parts {
 		pv := &partView{Part: pt, programs: map[string]*program{}}
 		pv.model, pv.err = pkg.Model(ctx, pt)

@@ -98,6 +98,10 @@ type Package struct {
 	// the package open (unknown types, duplicate keys, missing parts);
 	// inspect turns them into findings.
 	Problems []*diag.Error
+	// Around is what the caller named, and Inside the folder of it that is the
+	// package, where Open entered a single folder; nil and "" else.
+	Around fs.FS
+	Inside string
 	// Seen says in words what an unknown folder holds.
 	Seen []string
 	// Truncated is set when the folder holds more files than Files lists: a

@@ -36,6 +36,10 @@ func Open(ctx context.Context, fsys fs.FS, name string) (*Package, error) {
 		if err != nil {
 			return nil, diag.Errorf(diag.In(sub), diag.IO, "folder is not readable: %w", err)
 		}
+		if p.Around == nil {
+			p.Around = fsys
+		}
+		p.Inside = path.Join(p.Inside, sub)
 		p.FS = inner
 		p.Path = strings.TrimSuffix(p.Path, "/") + "/" + sub
 		p.Name = baseName(sub)

@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"path"
 	"strings"
 
 	"github.com/anepkg/anepkg/coreml/diag"
@@ -27,22 +28,51 @@ func (r *Runner) Tokenizer() (tokenizer.Tokenizer, error) {
 	return r.tok, r.tokErr
 }
 
-// LoadTokenizer reads the tokenizer.json of pkg.
+// LoadTokenizer reads the tokenizer of pkg.
 func LoadTokenizer(pkg *manifest.Package) (tokenizer.Tokenizer, error) {
 	return loadTokenizer(pkg, tokenizer.Load)
 }
 
+// TokenizerFile is the path of the tokenizer inside the package:
+// tokenizer.json, else SentencePiece's tokenizer.model beside the
+// tokenizer's other files or at the top; "" without one.
+func TokenizerFile(pkg *manifest.Package) string {
+	if pkg.Tokenizer.File != "" {
+		return pkg.Tokenizer.File
+	}
+	for _, dir := range []string{pkg.Tokenizer.Dir, ".", "hf_model"} {
+		if name := path.Join(dir, "tokenizer.model"); pkg.File(name) != nil {
+			return name
+		}
+	}
+	return ""
+}
+
+// ReadTokenizer makes a tokenizer of the contents of TokenizerFile; load
+// reads a tokenizer.json. Whether a tokenizer.model adds BOS and EOS stands
+// in tokenizer_config.json.
+func ReadTokenizer(pkg *manifest.Package, load func([]byte) (tokenizer.Tokenizer, error), data []byte) (tokenizer.Tokenizer, error) {
+	if pkg.Tokenizer.File != "" {
+		return load(data)
+	}
+	config := pkg.ReadJSON(pkg.Tokenizer.ConfigFile)
+	var opts tokenizer.SentencePieceOptions
+	opts.AddBOS, _ = config.Member("add_bos_token").Bool()
+	opts.AddEOS, _ = config.Member("add_eos_token").Bool()
+	return tokenizer.LoadSentencePiece(data, opts)
+}
+
 func loadTokenizer(pkg *manifest.Package, load func([]byte) (tokenizer.Tokenizer, error)) (tokenizer.Tokenizer, error) {
-	file := pkg.Tokenizer.File
+	file := TokenizerFile(pkg)
 	if file == "" {
-		return nil, diag.Errorf(diag.In(pkg.Path), diag.NotFound, "the package has no tokenizer.json").
+		return nil, diag.Errorf(diag.In(pkg.Path), diag.NotFound, "the package has no tokenizer.json and no tokenizer.model").
 			WithHint("give token ids with --prompt-ids")
 	}
 	data, err := readFile(pkg.FS, file)
 	if err != nil {
 		return nil, err
 	}
-	t, err := load(data)
+	t, err := ReadTokenizer(pkg, load, data)
 	if err != nil {
 		if diag.CodeOf(err) != "" {
 			return nil, err

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -307,5 +308,38 @@ func TestChat(t *testing.T) {
 	}
 	if err := c.Clear(); err != nil || len(c.Messages()) != 0 || r.Position() != 0 {
 		t.Errorf("clear: %v", err)
+	}
+}
+
+// TestTokenizerModel: a package without tokenizer.json is read through
+// SentencePiece's file, and tokenizer_config.json says whether BOS is added.
+func TestTokenizerModel(t *testing.T) {
+	model, err := os.ReadFile("tokenizer/testdata/sentencepiece/plain.model")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct {
+		config string
+		want   []int
+	}{
+		{"", []int{311, 272}}, // the ids of the Python package sentencepiece
+		{`{"add_bos_token": true}`, []int{1, 311, 272}},
+		{`{"add_bos_token": true, "add_eos_token": true}`, []int{1, 311, 272, 2}},
+	} {
+		fsys := fakeFiles(fakeKV, "", false)
+		fsys["tokenizer.model"] = file(string(model))
+		if tc.config != "" {
+			fsys["tokenizer_config.json"] = file(tc.config)
+		}
+		r := openFake(t, fsys, &fakeBackend{}, Options{})
+		if p, err := r.Prompt(PromptInput{Text: "the lake", Raw: true}); err != nil || !slices.Equal(p.IDs, tc.want) {
+			t.Errorf("%s: got %+v, %v, want %v", tc.config, p, err, tc.want)
+		}
+	}
+	fsys := fakeFiles(fakeKV, "", false)
+	fsys["tokenizer.model"] = file("<html>")
+	r := openFake(t, fsys, &fakeBackend{}, Options{})
+	if _, err := r.Prompt(PromptInput{Text: "a"}); err == nil || !strings.Contains(err.Error(), "tokenizer.model: SentencePiece model") {
+		t.Errorf("a broken file: got %v", err)
 	}
 }

@@ -15,9 +15,9 @@ import (
 const runText = `  The prompt is --prompt, --prompt-file, --prompt-ids, or standard input; on a
   terminal without any of them a chat begins. Text goes through the package's
   chat template unless --raw. Tokens are chosen as the package recommends
-  (recommended_sampling in meta.yaml, then generation_config.json), flag by flag
-  unless --temperature, --top-k and so on say otherwise; --greedy always takes
-  the best. A package that recommends nothing runs greedily.`
+  (recommended_sampling in meta.yaml, then generation_config.json) where no flag
+  says otherwise; --greedy always takes the best. A package that recommends
+  nothing runs greedily, and so do --prompt-ids and --logits.`
 
 // runFlags are the flags of run that are not of the engine.
 func runFlags() []cli.Flag {

@@ -60,10 +60,11 @@ func samplingOf(c *cli.Context) error {
 }
 
 // chooseSampling joins what the package recommends with the flags, which win
-// one by one. --greedy and --temperature 0 leave the recommendation out.
+// one by one. --greedy and --temperature 0 leave the recommendation out, and
+// so do --prompt-ids and --logits: they are for repeating a computation.
 func chooseSampling(c *cli.Context, rec runner.Recommendation) (sampling, error) {
 	greedy := c.Bool("greedy")
-	if greedy || c.IsSet("temperature") && c.Float64("temperature") == 0 {
+	if greedy || c.IsSet("temperature") && c.Float64("temperature") == 0 || c.IsSet("prompt-ids") || c.IsSet("logits") {
 		rec = runner.Recommendation{}
 	}
 	s := sampling{cfg: rec.Config()}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/anepkg/anepkg/coreml/diag"
 	"github.com/anepkg/anepkg/manifest"
+	"github.com/anepkg/anepkg/runner"
 	"github.com/anepkg/anepkg/runner/tokenizer"
 	"github.com/anepkg/anepkg/runner/tokenizer/hf"
 )
@@ -38,12 +39,12 @@ type tokensJSON struct {
 	Text   string   `json:"text"`
 }
 
-const tokenizeText = `  TARGET is a package or a tokenizer.json. The text is the second argument,
+const tokenizeText = `  TARGET is a package, a tokenizer.json or a tokenizer.model. The text is the second argument,
   --text, or standard input, taken as it is, with its last newline.
   With --lines-json every line of standard input is a JSON string, and every
   line of output an object with ids, tokens and text.`
 
-const detokenizeText = `  TARGET is a package or a tokenizer.json. The ids are the arguments after it,
+const detokenizeText = `  TARGET is a package, a tokenizer.json or a tokenizer.model. The ids are the arguments after it,
   --ids, or standard input: numbers with commas or spaces between them.
   With --lines-json every line of standard input is a JSON list of ids.`
 
@@ -281,7 +282,7 @@ func (t *tool) jsonLines(ctx context.Context, answer func(line []byte) (tokensJS
 }
 
 // openTokenizer loads the tokenizer of the first argument: a tokenizer.json,
-// or a package that has one.
+// a tokenizer.model, or a package that has one.
 func (t *tool) openTokenizer(c *cli.Context) (tokenizer.Tokenizer, error) {
 	if c.NArg() == 0 {
 		_, err := oneTarget(c)
@@ -292,8 +293,16 @@ func (t *tool) openTokenizer(c *cli.Context) (tokenizer.Tokenizer, error) {
 		return nil, err
 	}
 	arg := c.Args().First()
-	if info, err := os.Stat(arg); err == nil && info.Mode().IsRegular() && strings.EqualFold(filepath.Ext(arg), ".json") {
-		return loadTokenizer(dirFS(filepath.Dir(arg)), filepath.Base(arg), arg, read)
+	if info, err := os.Stat(arg); err == nil && info.Mode().IsRegular() {
+		switch strings.ToLower(filepath.Ext(arg)) {
+		case ".model":
+			read = func(data []byte) (tokenizer.Tokenizer, error) {
+				return tokenizer.LoadSentencePiece(data, tokenizer.SentencePieceOptions{})
+			}
+			fallthrough
+		case ".json":
+			return loadTokenizer(dirFS(filepath.Dir(arg)), filepath.Base(arg), arg, read)
+		}
 	}
 	tg, err := t.open(c, arg)
 	if err != nil {
@@ -302,10 +311,13 @@ func (t *tool) openTokenizer(c *cli.Context) (tokenizer.Tokenizer, error) {
 	defer tg.Close() //nolint:errcheck // only read from
 	var tok tokenizer.Tokenizer
 	err = t.openPackage(c.Context, tg, func(pkg *manifest.Package) error {
-		if pkg.Tokenizer.File == "" {
-			return diag.Errorf(diag.In(pkg.Path), diag.NotFound, "no tokenizer.json in the package")
+		file := runner.TokenizerFile(pkg)
+		if file == "" {
+			return diag.Errorf(diag.In(pkg.Path), diag.NotFound, "no tokenizer.json and no tokenizer.model in the package")
 		}
-		tok, err = loadTokenizer(pkg.FS, pkg.Tokenizer.File, pkg.Tokenizer.File, read)
+		tok, err = loadTokenizer(pkg.FS, file, file, func(data []byte) (tokenizer.Tokenizer, error) {
+			return runner.ReadTokenizer(pkg, read, data)
+		})
 		return err
 	})
 	return tok, err

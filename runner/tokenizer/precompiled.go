@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/rivo/uniseg"
 )
@@ -15,6 +16,8 @@ import (
 type charsmap struct {
 	trie []uint32
 	repl []byte
+	// longest asks for SentencePiece's own rule instead of that of the Rust tokenizers.
+	longest bool
 }
 
 func newPrecompiled(encoded string) (normalizer, error) {
@@ -34,10 +37,33 @@ func newPrecompiled(encoded string) (normalizer, error) {
 	for i := range c.trie {
 		c.trie[i] = binary.LittleEndian.Uint32(data[4*i:])
 	}
-	return normFunc(c.normalize), nil
+	return c, nil
 }
 
-func (c *charsmap) normalize(s string) string {
+// normalize implements normalizer: as the Rust tokenizers do it, by clusters, or as SentencePiece does.
+func (c *charsmap) normalize(s string) (string, error) {
+	if c.longest {
+		return c.byLongest(s), nil
+	}
+	return c.byClusters(s), nil
+}
+
+// byLongest replaces the longest key at each place.
+func (c *charsmap) byLongest(s string) string {
+	var b strings.Builder
+	for s != "" {
+		r, n := c.lookUp(s, true)
+		if n == 0 {
+			_, n = utf8.DecodeRuneInString(s)
+			r = []byte(s[:n])
+		}
+		b.Write(r)
+		s = s[n:]
+	}
+	return b.String()
+}
+
+func (c *charsmap) byClusters(s string) string {
 	var b strings.Builder
 	state := -1
 	for rest := s; rest != ""; {
@@ -63,8 +89,15 @@ func (c *charsmap) normalize(s string) string {
 
 // replacement returns what the shortest key that s starts with stands for.
 func (c *charsmap) replacement(s string) ([]byte, bool) {
+	r, n := c.lookUp(s, false)
+	return r, n > 0
+}
+
+// lookUp walks the trie and returns what the shortest or the longest key that s starts with stands for, and the
+// length of the key, 0 for none.
+func (c *charsmap) lookUp(s string, longest bool) (out []byte, n int) {
 	if len(c.trie) == 0 {
-		return nil, false
+		return nil, 0
 	}
 	at := offset(c.trie[0])
 	for i := range len(s) {
@@ -84,10 +117,15 @@ func (c *charsmap) replacement(s string) ([]byte, bool) {
 			if uint64(at) >= uint64(len(c.trie)) {
 				break
 			}
-			return c.at(c.trie[at] & (1<<31 - 1))
+			if r, ok := c.at(c.trie[at] & (1<<31 - 1)); ok {
+				out, n = r, i+1
+			}
+			if !longest {
+				break
+			}
 		}
 	}
-	return nil, false
+	return out, n
 }
 
 // offset returns the distance to the children that a trie unit holds.

@@ -7,6 +7,7 @@
 //
 //   - tokenizer.go: the interface, Load, and the encoding pipeline
 //   - jsonscan.go, load.go, model.go: reading the file; the big tables never pass through encoding/json
+//   - sentencepiece.go: SentencePiece's tokenizer.model
 //   - added.go: added tokens, which are cut out of the text before anything else
 //   - normalize.go, nfc.go, precompiled.go: normalizers
 //   - pretok.go, scripts.go, scanners.go, regex.go: pre-tokenizers; hand-written scanners for the usual patterns

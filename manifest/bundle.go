@@ -1,4 +1,4 @@
-package fetch
+package manifest
 
 import (
 	"bytes"
@@ -9,17 +9,29 @@ import (
 	"errors"
 	"io"
 	"io/fs"
-	"os"
 	"path"
-	"path/filepath"
-	"slices"
+	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/anepkg/anepkg/coreml/diag"
 )
 
-// maxBundleManifest bounds the manifest of a bundle in bytes.
-const maxBundleManifest = 16 << 20
+// Bounds of a bundle's manifest, in bytes and files.
+const (
+	maxBundleManifest = 16 << 20
+	maxBundleFiles    = 100_000
+)
+
+var sha256Hex = regexp.MustCompile(`^[0-9a-fA-F]{64}$`)
+
+// quoteShort is for names that come from a file.
+func quoteShort(s string) string {
+	if len(s) > 80 {
+		s = s[:80] + "..."
+	}
+	return strconv.Quote(s)
+}
 
 // Bundle is the manifest of an .anemllpkg, the folder in which ANEMLL Chat
 // hands a package over (ModelPackageManifest).
@@ -48,7 +60,7 @@ type BundleFile struct {
 func ReadBundle(fsys fs.FS) (*Bundle, error) {
 	entries, err := fs.ReadDir(fsys, ".")
 	if err != nil {
-		return nil, ioErr(".", err)
+		return nil, diag.Errorf(diag.In("."), diag.IO, "%w", err)
 	}
 	for _, e := range entries {
 		if e.IsDir() || !strings.EqualFold(path.Ext(e.Name()), ".json") {
@@ -83,22 +95,21 @@ func ReadBundle(fsys fs.FS) (*Bundle, error) {
 }
 
 func (b *Bundle) check() error {
-	names := make([]string, len(b.Files))
-	for i, f := range b.Files {
-		names[i] = f.Path
-		if f.Bytes < 0 || !hex64.MatchString(strings.ToLower(f.SHA256)) {
-			return diag.Errorf(diag.In(b.File), diag.Malformed, "%s has size %d and sha256 %s, want a size and 64 hex digits", quoteName(f.Path), f.Bytes, quoteName(f.SHA256))
+	if len(b.Files) > maxBundleFiles {
+		return diag.Errorf(diag.In(b.File), diag.TooLarge, "%d files are listed, at most %d are read", len(b.Files), maxBundleFiles)
+	}
+	if !fs.ValidPath(b.Root) {
+		return diag.Errorf(diag.In(b.File), diag.Malformed, "modelRootPath %s leaves the bundle", quoteShort(b.Root))
+	}
+	for _, f := range b.Files {
+		if f.Path == "." || !fs.ValidPath(f.Path) {
+			return diag.Errorf(diag.In(b.File), diag.Malformed, "%s is listed, which is no path inside the bundle", quoteShort(f.Path))
+		}
+		if f.Bytes < 0 || !sha256Hex.MatchString(f.SHA256) {
+			return diag.Errorf(diag.In(b.File), diag.Malformed, "%s has size %d and sha256 %s, want a size and 64 hex digits", quoteShort(f.Path), f.Bytes, quoteShort(f.SHA256))
 		}
 	}
-	if b.Root != "." {
-		if err := checkPath(b.Root); err != nil {
-			return diag.Errorf(diag.In(b.File), diag.Malformed, "modelRootPath: %w", err)
-		}
-	}
-	if len(names) > maxEntries {
-		return diag.Errorf(diag.In(b.File), diag.TooLarge, "%d files are listed, at most %d are read", len(names), maxEntries)
-	}
-	return checkPaths(names)
+	return nil
 }
 
 // Verify hashes every file that the manifest lists and returns what is wrong:
@@ -121,7 +132,7 @@ func (b *Bundle) Verify(ctx context.Context, fsys fs.FS) (diag.List, error) {
 			bad = append(bad, diag.Errorf(diag.In(f.Path), diag.NotFound, "absent, listed in %s with %d bytes", b.File, f.Bytes))
 			continue
 		case err != nil:
-			return bad, ioErr(name, err)
+			return bad, diag.Errorf(diag.In(name), diag.IO, "%w", err)
 		case !info.Mode().IsRegular() || info.Size() != f.Bytes:
 			bad = append(bad, diag.Errorf(diag.In(name), diag.Mismatch, "%d bytes, %s says %d", info.Size(), b.File, f.Bytes))
 			continue
@@ -137,63 +148,27 @@ func (b *Bundle) Verify(ctx context.Context, fsys fs.FS) (diag.List, error) {
 	return bad, nil
 }
 
-// CheckBundles verifies what a finished download holds of .anemllpkg bundles
-// (folders of that name, and the repository itself) against their manifests.
-// The hub's hashes tell that the files came whole; the manifest tells that
-// they are those that were packed. Files that the plan left out may be absent.
-//
-// Errors: those of ReadBundle; a diag.List of class diag.Mismatch or
-// diag.NotFound with each file that differs.
-func (c *Client) CheckBundles(ctx context.Context, plan *Plan) error {
-	dirs := []string{"."}
-	for _, f := range plan.Files {
-		for p := path.Dir(f.Path); p != "." && p != "/"; p = path.Dir(p) {
-			if strings.EqualFold(path.Ext(p), ".anemllpkg") && !slices.Contains(dirs, p) {
-				dirs = append(dirs, p)
-			}
-		}
-	}
-	left := map[string]bool{}
-	for _, s := range plan.Skipped {
-		left[s.Path] = true
-	}
-	var bad diag.List
-	for _, dir := range dirs {
-		fsys := os.DirFS(filepath.Join(c.root(plan), filepath.FromSlash(dir)))
-		b, err := ReadBundle(fsys)
-		if diag.CodeOf(err) == diag.NotFound || errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		found, err := b.Verify(ctx, fsys)
-		if err != nil {
-			return err
-		}
-		for _, e := range found {
-			name := e.Pos.File
-			if e.Code == diag.NotFound && (left[path.Join(dir, name)] || left[path.Join(dir, b.Root, name)]) {
-				continue
-			}
-			e.Pos.File = path.Join(dir, name)
-			bad = append(bad, e.WithHint("the bundle was packed wrong or changed since: tell the owner of the repository"))
-		}
-	}
-	return bad.Err()
-}
-
+// sumFS returns the SHA-256 of a file in hex.
 func sumFS(ctx context.Context, fsys fs.FS, name string) (string, error) {
 	f, err := fsys.Open(name)
 	if err != nil {
-		return "", ioErr(name, err)
+		return "", diag.Errorf(diag.In(name), diag.IO, "%w", err)
 	}
-	defer func() { _ = f.Close() }()
-	h := sha256.New()
-	if _, err := copyContext(ctx, h, f); err != nil {
-		return "", ioErr(name, err)
+	defer f.Close() //nolint:errcheck // only read from
+	h, buf := sha256.New(), make([]byte, 1<<20)
+	for {
+		if err := ctx.Err(); err != nil {
+			return "", err
+		}
+		n, err := f.Read(buf)
+		h.Write(buf[:n])
+		if errors.Is(err, io.EOF) {
+			return hex.EncodeToString(h.Sum(nil)), nil
+		}
+		if err != nil {
+			return "", diag.Errorf(diag.In(name), diag.IO, "%w", err)
+		}
 	}
-	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
 func readBounded(fsys fs.FS, name string, limit int64) ([]byte, error) {
