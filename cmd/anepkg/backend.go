@@ -49,6 +49,8 @@ func (t *tool) compareBackends(c *cli.Context) error {
 		return usagef("--backend %s: want one backend, or two such as coreml,cpu", c.String("backend"))
 	case c.IsSet("golden"):
 		return usagef("--golden takes one backend, got --backend %s", c.String("backend"))
+	case c.Bool("isolate"):
+		return usagef("--isolate takes one backend, got --backend %s", c.String("backend"))
 	case c.NArg() != 1:
 		return usagef("--backend %s compares one TARGET on two backends, got %s", c.String("backend"), plural(c.NArg(), "argument"))
 	}
