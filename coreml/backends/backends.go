@@ -76,7 +76,8 @@ func newNative(o Options) (*native.Backend, error) {
 func ComputePlan(ctx context.Context, m *coreml.Model, function, units string, o Options) (*coreml.ComputePlan, error) {
 	b, err := newNative(o)
 	if err != nil {
-		return nil, err
+		return nil, diag.Errorf(diag.Pos{}, diag.Unsupported, "compute plans come from Core ML on macOS 14.4 or later: %w", err).
+			WithHint("run the command on a Mac; \"anepkg validate --target ane\" tells here what the Neural Engine refuses")
 	}
 	return b.ComputePlan(ctx, m, function, units)
 }
