@@ -12,6 +12,7 @@ import (
 
 	"github.com/anepkg/anepkg/coreml/native"
 	"github.com/anepkg/anepkg/coreml/native/fakecoreml"
+	"github.com/anepkg/anepkg/coreml/sharedtest"
 	"github.com/anepkg/anepkg/coreml/tensor"
 )
 
@@ -199,14 +200,27 @@ func TestCompareThroughCoreML(t *testing.T) {
 	}
 }
 
-// TestPackagesThroughCoreML holds the sample packages to their golden files
-// through the bridge, as .mlmodelc and as .mlpackage.
+// TestPackagesThroughCoreML holds packages to their golden files through the
+// bridge, as .mlmodelc and as .mlpackage: the samples, and those of the shared
+// data, which have every layout.
 func TestPackagesThroughCoreML(t *testing.T) {
 	startFake(t)
 	fakecoreml.SetModes(fakecoreml.Padded)
-	goldens, err := filepath.Glob("../../runner/testdata/packages/*/golden.json")
+	comparePackages(t, "../../runner/testdata/packages/*/golden.json")
+}
+
+func TestSharedPackagesThroughCoreML(t *testing.T) {
+	startFake(t)
+	fakecoreml.SetModes(fakecoreml.Padded)
+	native.UseFakeVersion(native.Version{Major: 26}) // some are of specification version 10
+	comparePackages(t, filepath.Join(sharedtest.Path(t, "models", "tiny"), "*", "golden.json"))
+}
+
+func comparePackages(t *testing.T, pattern string) {
+	t.Helper()
+	goldens, err := filepath.Glob(pattern)
 	if err != nil || len(goldens) == 0 {
-		t.Fatalf("no samples: %v", err)
+		t.Fatalf("no samples at %s: %v", pattern, err)
 	}
 	for _, golden := range goldens {
 		for _, form := range []string{"package", "compiled"} {
@@ -215,9 +229,13 @@ func TestPackagesThroughCoreML(t *testing.T) {
 				continue
 			}
 			t.Run(filepath.Base(filepath.Dir(golden))+"/"+form, func(t *testing.T) {
+				before := fakecoreml.Live()
 				out, _ := command(t, 0, "compare", dir, "--golden", golden, "--backend", "coreml")
 				if !strings.Contains(out, "agree") || !strings.Contains(out, "coreml") {
 					t.Errorf("got\n%s", out)
+				}
+				if now := fakecoreml.Live(); now != before {
+					t.Errorf("%d objects are left", now-before)
 				}
 			})
 		}
