@@ -3,11 +3,11 @@
 // states, the program, and the weight files. It also declares what a backend
 // that can run a model offers. It imports no backend.
 //
-// Files: coreml.go (Model, Function, Feature), backend.go (Backend, Session,
-// State), profile.go (time per op), computeplan.go
-// (where Core ML would run each op), open.go (Open and container detection),
-// open_features.go (inputs, outputs and states), weights.go (weight files,
-// memory-mapped where the file system allows).
+// Files: coreml.go (Model, Function, Feature), backend.go (Backend, Chooser,
+// Session, State), profile.go (time per op), computeplan.go (where Core ML
+// would run each op), open.go (Open and container detection), open_features.go
+// (inputs, outputs and states), weights.go (weight files, memory-mapped where
+// the file system allows).
 package coreml
 
 import (
