@@ -1,7 +1,7 @@
 # Plain targets; .ci/run does everything that CI does.
 GO ?= go
 
-.PHONY: build test check lint fuzz golden reference tokenizers tokenizers-test
+.PHONY: build test check lint fuzz golden reference tokenizers tokenizers-test gnustep-test mac-check
 
 build:
 	CGO_ENABLED=0 $(GO) build -trimpath -o bin/anepkg ./cmd/anepkg
@@ -28,6 +28,20 @@ golden:
 # reference rewrites docs/ops.md and docs/rules.md from the tables in the code.
 reference:
 	ANEPKG_UPDATE=1 $(GO) test ./cmd/anepkg -run TestReferencePages
+
+# gnustep-test runs the Core ML bridge on Linux over GNUstep and a fake Core ML
+# (Debian: apt-get install gobjc libgnustep-base-dev). cgo is not used.
+gnustep-test:
+	ANEPKG_REQUIRE_GNUSTEP=1 CGO_ENABLED=0 $(GO) vet -tags gnustep ./coreml/native/... ./cmd/anepkg
+	ANEPKG_REQUIRE_GNUSTEP=1 CGO_ENABLED=0 $(GO) test -count=1 -tags gnustep ./coreml/native/...
+	ANEPKG_REQUIRE_GNUSTEP=1 CGO_ENABLED=0 $(GO) test -count=1 -tags gnustep -run CoreML ./cmd/anepkg
+
+# mac-check is for owners of a Mac: it builds, looks at the system, asks it for
+# every method that the bridge calls, runs the conformance suite through Core ML,
+# holds the sample packages to their golden outputs, and compares the demo on
+# Core ML with the CPU engine, part by part. Please report what it prints.
+mac-check:
+	.ci/mac-check
 
 # The Rust tokenizers, to hold our own to (tag hftokenizers). libtokenizers.a is
 # built from the source inside the Go module, with cargo and a C compiler; its

@@ -2,8 +2,10 @@ package coreml
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 
+	"github.com/anepkg/anepkg/coreml/diag"
 	"github.com/anepkg/anepkg/coreml/tensor"
 )
 
@@ -22,6 +24,34 @@ type Backend interface {
 	// features (duplicates by name must agree in type and shape; else an
 	// error of class diag.Mismatch names both).
 	NewState(features []Feature) (State, error)
+}
+
+// Chooser is a backend that stands for several. Who loads a whole package asks
+// it once and then uses one of the choices for every part, since states
+// belong to one backend.
+type Chooser interface {
+	Backend
+	// Choose returns the backends to try for these models, the best first;
+	// there is at least one.
+	Choose(models []*Model, opts LoadOptions) []Choice
+}
+
+// Choice is a backend with the reason, in one sentence without a full stop,
+// why it is where it stands.
+type Choice struct {
+	Backend Backend
+	Reason  string
+}
+
+// Refused reports whether err, of a Load, is one after which another backend
+// may do: this one cannot run the model, as opposed to a damaged model or a
+// user who gave up.
+func Refused(err error) bool {
+	switch diag.CodeOf(err) {
+	case diag.Unsupported, diag.RunFailed, diag.Mismatch:
+		return !errors.Is(err, context.Canceled)
+	}
+	return false
 }
 
 // Precision is how the CPU engine rounds.

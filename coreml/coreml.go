@@ -3,13 +3,16 @@
 // states, the program, and the weight files. It also declares what a backend
 // that can run a model offers. It imports no backend.
 //
-// Files: coreml.go (Model, Function, Feature), backend.go (Backend, Session,
-// State), profile.go (time per op), open.go (Open and container detection),
-// open_features.go (inputs, outputs and states), weights.go (weight files,
-// memory-mapped where the file system allows).
+// Files: coreml.go (Model, Function, Feature), backend.go (Backend, Chooser,
+// Session, State), profile.go (time per op), computeplan.go (where Core ML
+// would run each op), open.go (Open and container detection), open_features.go
+// (inputs, outputs and states), weights.go (weight files, memory-mapped where
+// the file system allows).
 package coreml
 
 import (
+	"io/fs"
+
 	"github.com/anepkg/anepkg/coreml/mil"
 	"github.com/anepkg/anepkg/coreml/mlmodelc"
 	"github.com/anepkg/anepkg/coreml/tensor"
@@ -42,7 +45,13 @@ type Model struct {
 	// Warnings are problems that did not prevent opening, for example an
 	// unreadable metadata.json next to a good model.mil.
 	Warnings []error
+
+	fsys fs.FS
 }
+
+// FS returns the file system that the model was opened in; Path is a name
+// inside it.
+func (m *Model) FS() fs.FS { return m.fsys }
 
 // Function describes one entry point as the program declares it, completed
 // by the model description where the program has unknown dimensions.

@@ -52,7 +52,7 @@ func Open(ctx context.Context, fsys fs.FS, name string) (*Model, error) {
 	if err != nil {
 		return nil, ioError(name, err)
 	}
-	o := &opener{fsys: fsys, model: &Model{Path: name, Name: modelName(name)}}
+	o := &opener{fsys: fsys, model: &Model{Path: name, Name: modelName(name), fsys: fsys}}
 	if !info.IsDir() {
 		return o.openFile(ctx, name)
 	}

@@ -42,6 +42,9 @@ type Comparison struct {
 	Tolerance Tolerance        `json:"tolerance"`
 	Cases     []CaseResult     `json:"cases"`
 	Pass      bool             `json:"pass"`
+	// Parts and FirstPart are of CompareBackends.
+	Parts     []PartResult `json:"parts,omitempty"`
+	FirstPart *PartParting `json:"first_part,omitempty"`
 }
 
 func (c *Comparison) add(res CaseResult) {

@@ -45,12 +45,14 @@ func openEncoder(ctx context.Context, l *loader) (*encoder, error) {
 // Embedding is what EmbedResult returns. In Timings the call counts as
 // prefill.
 type Embedding struct {
-	Backend      string    `json:"backend"`
-	ComputeUnits string    `json:"compute_units"`
-	Contract     string    `json:"contract"`
-	PromptIDs    []int     `json:"prompt_ids"`
-	Embedding    []float32 `json:"embedding"`
-	Timings      Timings   `json:"timings"`
+	Backend string `json:"backend"`
+	// BackendReason says why, when the backend was chosen and not given.
+	BackendReason string    `json:"backend_reason,omitempty"`
+	ComputeUnits  string    `json:"compute_units"`
+	Contract      string    `json:"contract"`
+	PromptIDs     []int     `json:"prompt_ids"`
+	Embedding     []float32 `json:"embedding"`
+	Timings       Timings   `json:"timings"`
 }
 
 // EmbedResult runs an encoder package like Embed and tells how.
@@ -61,7 +63,7 @@ func (r *Runner) EmbedResult(ctx context.Context, ids []int) (*Embedding, error)
 		return nil, err
 	}
 	return &Embedding{
-		Backend: r.Backend(), ComputeUnits: r.computeUnits(), Contract: r.Contract(), PromptIDs: append([]int{}, ids...), Embedding: v,
+		Backend: r.Backend(), BackendReason: r.BackendReason(), ComputeUnits: r.computeUnits(), Contract: r.Contract(), PromptIDs: append([]int{}, ids...), Embedding: v,
 		Timings: Timings{Load: r.loadTime.Seconds(), PrefillTokens: len(ids), Prefill: time.Since(start).Seconds()},
 	}, nil
 }

@@ -88,18 +88,20 @@ type Timings struct {
 // i of Logits chose GeneratedIDs[i], and when a stop id was chosen its row
 // stands last.
 type Result struct {
-	Backend      string       `json:"backend"`
-	ComputeUnits string       `json:"compute_units"`
-	Contract     string       `json:"contract"`
-	PromptIDs    []int        `json:"prompt_ids"`
-	GeneratedIDs []int        `json:"generated_ids"`
-	Text         string       `json:"text"`
-	FinishReason FinishReason `json:"finish_reason"`
-	Timings      Timings      `json:"timings"`
-	StopID       *int         `json:"stop_id"`
-	StopString   string       `json:"stop_string,omitempty"`
-	Shifts       int          `json:"shifts,omitempty"` // how often the window was shifted
-	Logits       [][]float32  `json:"-"`
+	Backend string `json:"backend"`
+	// BackendReason says why, when the backend was chosen and not given.
+	BackendReason string       `json:"backend_reason,omitempty"`
+	ComputeUnits  string       `json:"compute_units"`
+	Contract      string       `json:"contract"`
+	PromptIDs     []int        `json:"prompt_ids"`
+	GeneratedIDs  []int        `json:"generated_ids"`
+	Text          string       `json:"text"`
+	FinishReason  FinishReason `json:"finish_reason"`
+	Timings       Timings      `json:"timings"`
+	StopID        *int         `json:"stop_id"`
+	StopString    string       `json:"stop_string,omitempty"`
+	Shifts        int          `json:"shifts,omitempty"` // how often the window was shifted
+	Logits        [][]float32  `json:"-"`
 	// Logprobs has an entry for each of GeneratedIDs and, when a stop id was
 	// chosen, one for it at the end.
 	Logprobs []TokenLogprob `json:"-"`
@@ -213,7 +215,7 @@ type generation struct {
 
 func (g *generation) prepare() error {
 	g.res = &Result{
-		Backend: g.r.Backend(), ComputeUnits: g.r.computeUnits(), Contract: g.r.Contract(),
+		Backend: g.r.Backend(), BackendReason: g.r.BackendReason(), ComputeUnits: g.r.computeUnits(), Contract: g.r.Contract(),
 		PromptIDs: append([]int{}, g.req.PromptIDs...), GeneratedIDs: []int{},
 		Timings: Timings{Load: g.r.loadTime.Seconds()},
 	}

@@ -23,12 +23,7 @@ type PackagePair struct {
 // greedily, its choices are fed to both (teacher forcing), and their logits
 // are compared as with a golden file. Both need heads of the same size.
 func ComparePackages(ctx context.Context, ref, other *manifest.Package, backend coreml.Backend, opts Options, pair PackagePair) (*Comparison, error) {
-	if pair.Steps <= 0 {
-		pair.Steps = 8
-	}
-	if pair.Tol == (Tolerance{}) {
-		pair.Tol.CosineMin = 0.999
-	}
+	pair = pair.orDefaults()
 	a, err := Open(ctx, ref, backend, opts)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", ref.Path, err)
@@ -39,19 +34,47 @@ func ComparePackages(ctx context.Context, ref, other *manifest.Package, backend 
 		return nil, fmt.Errorf("%s: %w", other.Path, err)
 	}
 	defer b.Close() //nolint:errcheck // nothing is written
-	if a.IsEncoder() || b.IsEncoder() {
-		return nil, diag.Errorf(diag.In(other.Path), diag.Unsupported, "encoders are compared with a golden file only")
-	}
 	if va, vb := a.VocabSize(), b.VocabSize(); va != vb {
 		return nil, diag.Errorf(diag.In(other.Path), diag.Mismatch, "the vocabulary has %d ids, that of %s %d", vb, ref.Path, va)
+	}
+	return compareRunners(ctx, a, b, ref.Path, pair, watch{})
+}
+
+func (p PackagePair) orDefaults() PackagePair {
+	if p.Steps <= 0 {
+		p.Steps = 8
+	}
+	if p.Tol == (Tolerance{}) {
+		p.Tol.CosineMin = 0.999
+	}
+	return p
+}
+
+// watch is called around each prompt of a comparison; nil members are not.
+type watch struct {
+	before func()
+	after  func(*CaseResult) error // when both have seen the prompt
+}
+
+// compareRunners lets a choose tokens and feeds them to both.
+func compareRunners(ctx context.Context, a, b *Runner, ref string, pair PackagePair, w watch) (*Comparison, error) {
+	if a.IsEncoder() || b.IsEncoder() {
+		return nil, diag.Errorf(diag.In(b.pkg.Path), diag.Unsupported, "encoders are compared with a golden file only")
 	}
 	if pair.Prompts == nil {
 		pair.Prompts = somePrompts(a, b, pair.Steps)
 	}
-	cmp := b.newComparison(ref.Path, pair.Tol)
+	cmp := b.newComparison(ref, pair.Tol)
 	for i, prompt := range pair.Prompts {
 		res := CaseResult{Name: fmt.Sprintf("prompt-%d-of-%d-tokens", i+1, len(prompt)), FirstRow: -1}
-		if err := comparePrompt(ctx, a, b, prompt, pair, &res); err != nil {
+		if w.before != nil {
+			w.before()
+		}
+		err := comparePrompt(ctx, a, b, prompt, pair, &res)
+		if err == nil && w.after != nil {
+			err = w.after(&res)
+		}
+		if err != nil {
 			if ctx.Err() != nil {
 				return nil, interrupted(ctx.Err())
 			}

@@ -15,7 +15,7 @@
 // recommend.go (what the package says about sampling), prompt.go and
 // family.go (text, ids, chat), chat.go (several turns), thinking.go (what a
 // model thinks and what it answers),
-// golden.go, goldenstates.go, compare.go and pair.go (comparisons). Package
+// golden.go, goldenstates.go, compare.go, pair.go and parts.go (comparisons). Package
 // sample chooses tokens, tokenizer and chattmpl handle text.
 package runner
 
@@ -92,6 +92,9 @@ type Runner struct {
 	contract Contract // nil for an encoder
 	enc      *encoder // nil unless the package is an encoder
 	reason   string
+	// backendReason says why the backend was chosen; "" when it was given.
+	backendReason string
+
 	seq      sequence
 	loadTime time.Duration
 
@@ -101,7 +104,8 @@ type Runner struct {
 }
 
 // Open loads every part of pkg that running needs. pkg must stay open until
-// Close. A package that no contract fits is an error of class
+// Close. When backend is a coreml.Chooser, its choices are tried in order:
+// one that refuses the package is followed by the next. A package that no contract fits is an error of class
 // diag.Unsupported that says what was found.
 func Open(ctx context.Context, pkg *manifest.Package, backend coreml.Backend, opts Options) (*Runner, error) {
 	if opts.Logger == nil {
@@ -114,14 +118,58 @@ func Open(ctx context.Context, pkg *manifest.Package, backend coreml.Backend, op
 	default:
 		return nil, diag.Errorf(diag.Pos{}, diag.Usage, "prefill %q: want auto, batch or single", opts.Prefill)
 	}
+	choices := choicesFor(ctx, pkg, backend, opts)
+	var refusal error
+	for i, c := range choices {
+		if refusal != nil {
+			c.Reason += ": " + refusal.Error()
+		}
+		r, err := openWith(ctx, pkg, c, opts)
+		if err == nil || i+1 == len(choices) || !coreml.Refused(err) {
+			return r, err
+		}
+		opts.Logger.Warn("a backend refuses the package; the next is tried", "backend", c.Backend.Name(), "error", err)
+		refusal = err
+	}
+	return nil, diag.Errorf(diag.In(pkg.Path), diag.Unsupported, "no backend")
+}
+
+// choicesFor lists the backends to try.
+func choicesFor(ctx context.Context, pkg *manifest.Package, backend coreml.Backend, opts Options) []coreml.Choice {
+	ch, ok := backend.(coreml.Chooser)
+	if !ok {
+		return []coreml.Choice{{Backend: backend}}
+	}
+	var models []*coreml.Model
+	for _, part := range pkg.Parts {
+		if m, err := pkg.Model(ctx, part); err == nil && m != nil {
+			models = append(models, m) // trouble is reported when the part is loaded
+		}
+	}
+	return ch.Choose(models, opts.load())
+}
+
+// load are the options of the backend.
+func (o Options) load() coreml.LoadOptions {
+	return coreml.LoadOptions{
+		ComputeUnits: o.ComputeUnits, Precision: o.Precision, Threads: o.Threads,
+		Logger: o.Logger, Observer: o.Observer, Profile: o.Profile,
+	}
+}
+
+// openWith opens pkg with one backend.
+func openWith(ctx context.Context, pkg *manifest.Package, choice coreml.Choice, opts Options) (*Runner, error) {
 	start := time.Now()
-	r := &Runner{pkg: pkg, backend: backend, opts: opts}
-	l := &loader{pkg: pkg, backend: backend, opts: opts}
+	r := &Runner{pkg: pkg, backend: choice.Backend, backendReason: choice.Reason, opts: opts}
+	l := &loader{pkg: pkg, backend: choice.Backend, opts: opts}
 	if err := r.choose(ctx, l); err != nil {
 		return nil, errors.Join(err, l.close())
 	}
 	r.loadTime = time.Since(start)
 	r.seq.contract = r.contract
+	if choice.Reason != "" {
+		opts.Logger.Info("backend chosen", "backend", r.Backend(), "reason", choice.Reason)
+	}
 	opts.Logger.Info("package loaded", "contract", r.Contract(), "reason", r.reason, "seconds", r.loadTime.Seconds())
 	return r, nil
 }
@@ -142,6 +190,10 @@ func (r *Runner) Package() *manifest.Package { return r.pkg }
 
 // Backend returns the backend's name.
 func (r *Runner) Backend() string { return r.backend.Name() }
+
+// BackendReason says in one sentence why that backend runs the package; it is
+// empty when Open was given one, not a choice.
+func (r *Runner) BackendReason() string { return r.backendReason }
 
 // ContextLength is the number of positions; the last usable one is one less.
 func (r *Runner) ContextLength() int {

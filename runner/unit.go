@@ -150,10 +150,9 @@ func (l *loader) load(ctx context.Context, pt *manifest.Part, m *coreml.Model, f
 		return nil, interrupted(err)
 	}
 	l.progress(pt.Path, fn)
-	sess, err := l.backend.Load(ctx, m, fn, coreml.LoadOptions{
-		ComputeUnits: l.opts.ComputeUnits, Precision: l.opts.Precision, Threads: l.opts.Threads,
-		ReuseOutputs: l.reuse, Logger: l.opts.Logger, Observer: l.opts.Observer, Profile: l.opts.Profile,
-	})
+	load := l.opts.load()
+	load.ReuseOutputs = l.reuse
+	sess, err := l.backend.Load(ctx, m, fn, load)
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil, interrupted(err)

@@ -54,7 +54,7 @@ func openChat(t *testing.T, lines ...string) (s *chatSession, out, notes *hook) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := backends.New("cpu")
+	b, err := backends.New("cpu", backends.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,19 +18,24 @@ import (
 
 const compareText = `  With --golden the package is fed the prompts and tokens of a golden.json, and
   its logits are compared with the reference's, row by row. With two packages
-  the first is the reference: it chooses tokens, both are fed them. Exit status
-  1 means that they differ by more than the tolerance.`
+  the first is the reference: it chooses tokens, both are fed them. With two
+  backends, --backend coreml,cpu, one package runs on both: the outputs of every
+  part are compared too, and the first part that differs is named. Exit status 1
+  means that they differ by more than the tolerance.`
 
 func (t *tool) compareCommand() *cli.Command {
 	return &cli.Command{
 		Name:        "compare",
 		Usage:       "compare a package's logits with a reference",
-		ArgsUsage:   "TARGET --golden FILE | REFERENCE TARGET",
+		ArgsUsage:   "TARGET --golden FILE | REFERENCE TARGET | TARGET --backend coreml,cpu",
 		Description: compareText,
 		Flags: append([]cli.Flag{
 			&cli.StringFlag{Name: "golden", Usage: "reference outputs in `FILE`"},
 		}, engineFlags()...),
 		Action: func(c *cli.Context) error {
+			if strings.Contains(c.String("backend"), ",") {
+				return t.compareBackends(c)
+			}
 			backend, opts, err := t.engine(c)
 			if err != nil {
 				return err
@@ -128,6 +133,9 @@ func (t *tool) comparisonText(r *runner.Comparison) {
 	}
 	t.printf("compared with %s (%s%s, %s)\n", r.Reference, r.Backend, strings.TrimRight(" "+string(r.Precision), " "), r.Contract)
 	tb.write(t.stdout)
+	if len(r.Parts) > 0 {
+		t.partsText(r)
+	}
 	for _, c := range r.Cases {
 		if c.Error != "" {
 			t.printf("  %s: %s\n", c.Name, c.Error)

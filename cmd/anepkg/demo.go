@@ -117,7 +117,7 @@ func (t *tool) runDemo(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		backend, err := backends.New(backends.Auto)
+		backend, err := t.backend(backends.Auto)
 		if err != nil {
 			return err
 		}

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"net/url"
 	"os"
-	"path/filepath"
 	"runtime"
 	"strings"
 	"time"
@@ -87,6 +86,9 @@ func (t *tool) doctorReport(checks []diagnosis) {
 // examine makes every diagnosis, in the order of the report.
 func (t *tool) examine(ctx context.Context) []diagnosis {
 	cpu := backends.CPU()
+	if name := chipName(); name != "" {
+		cpu.Model = name
+	}
 	out := []diagnosis{
 		{Name: "system", Status: healthy, Value: systemName()},
 		{Name: "architecture", Status: healthy, Value: runtime.GOOS + "/" + runtime.GOARCH},
@@ -100,7 +102,7 @@ func (t *tool) examine(ctx context.Context) []diagnosis {
 	if translated() {
 		out[1].Status, out[1].Hint = warning, "this binary runs under Rosetta: use the arm64 build"
 	}
-	out = append(out, coreMLDiagnoses()...)
+	out = append(out, t.coreMLDiagnoses(ctx)...)
 	if client, err := t.hub(); err != nil {
 		out = append(out, diagnosis{"hub endpoint", problem, err.Error(), "correct the HF_ variables of the environment, or --endpoint"})
 	} else {
@@ -146,12 +148,7 @@ func cacheDiagnoses(dir string) []diagnosis {
 		}
 	default:
 		cache.Value += " (not there yet)"
-		for at != filepath.Dir(at) { // the folder that it will be made in
-			at = filepath.Dir(at)
-			if _, err := os.Stat(at); err == nil {
-				break
-			}
-		}
+		at = nearestFolder(dir) // that it will be made in
 	}
 	disk := diagnosis{Name: "free disk", Status: healthy}
 	free, err := fetch.FreeSpace(at)

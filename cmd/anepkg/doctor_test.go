@@ -119,3 +119,37 @@ func TestDoctor(t *testing.T) {
 		})
 	}
 }
+
+func TestCompileCacheDiagnosis(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "weights"), make([]byte, 2048), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	tests := []struct {
+		name, dir string
+		status    health
+		value     string
+	}{
+		{"there", dir, "", "2.0 KiB"},
+		{"to be made", filepath.Join(dir, "a", "b"), "", "not there yet"},
+		{"a file", filepath.Join(dir, "weights"), problem, "weights"},
+		{"none", "", warning, "names no folder"},
+	}
+	for _, tc := range tests {
+		t.Run(tc.name, func(t *testing.T) {
+			d := compileCacheDiagnosis(tc.dir)
+			if tc.status != "" && d.Status != tc.status || !strings.Contains(d.Value, tc.value) || d.Status != healthy && d.Hint == "" {
+				t.Errorf("got %+v", d)
+			}
+		})
+	}
+	if left, err := filepath.Glob(filepath.Join(dir, ".anepkg*")); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+	if d := bridgeDiagnosis(os.ErrNotExist); d.Status != warning || d.Hint == "" {
+		t.Errorf("no bridge: %+v", d)
+	}
+	if d := bridgeDiagnosis(nil); d.Status != healthy {
+		t.Errorf("a bridge: %+v", d)
+	}
+}

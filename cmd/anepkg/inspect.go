@@ -38,11 +38,22 @@ func (t *tool) inspectCommand() *cli.Command {
 			return withSampling(r, pkg), nil
 		})
 	all := cmd.Action
-	cmd.Flags = []cli.Flag{
+	cmd.Flags = append([]cli.Flag{
 		&cli.BoolFlag{Name: "memory", Usage: "estimate instead what it takes at run time, with the formulas"},
 		&cli.IntSliceFlag{Name: "context", Usage: "a context length in `TOKENS` for --memory, besides the package's own"},
-	}
+	}, planFlags()...)
 	cmd.Action = func(c *cli.Context) error {
+		switch {
+		case c.Bool("compute-plan") && c.Bool("memory"):
+			return usagef("--compute-plan and --memory exclude each other")
+		case c.Bool("compute-plan"):
+			if c.IsSet("context") {
+				return usagef("--context goes with --memory")
+			}
+			return t.computePlan(c)
+		case c.IsSet("compute-units") || c.IsSet("min-residency"):
+			return usagef("--compute-units and --min-residency go with --compute-plan")
+		}
 		if !c.Bool("memory") {
 			if c.IsSet("context") {
 				return usagef("--context goes with --memory")

@@ -16,6 +16,9 @@
 //   - chat.go, chatcommands.go: chat at a terminal; lineedit.go, linekeys.go,
 //     linecells.go, console_*.go: its line editor; interrupts.go: Ctrl-C
 //   - inspect_sampling.go: what inspect adds to the report of the library
+//   - backend.go: --backend, and compare on two; load.go, isolate.go: loads for
+//     validate --load and --isolate, in a second process; plan.go: inspect
+//     --compute-plan
 //   - demodata: the embedded demo package
 package main
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"runtime/debug"
 	"slices"
 
@@ -26,6 +27,8 @@ type tool struct {
 
 	global   globals
 	commands []*cli.Command
+
+	child func(ctx context.Context, args []string) *exec.Cmd // tests only; nil = this program
 }
 
 // globals are the flags that every command accepts, anywhere on the line.
@@ -68,6 +71,9 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 // the command.
 func (t *tool) dispatch(ctx context.Context, args []string) error {
 	t.commands = t.commandTable()
+	if len(args) > 0 && args[0] == childName {
+		t.commands = t.complete([]*cli.Command{t.childCommand()})
+	}
 	if len(args) == 1 && args[0] == "--version" {
 		args = []string{"version"}
 	}
@@ -122,6 +128,11 @@ func (t *tool) commandTable() []*cli.Command {
 		t.versionCommand(),
 		t.completionCommand(),
 	}
+	return t.complete(cmds)
+}
+
+// complete gives commands what they have in common.
+func (t *tool) complete(cmds []*cli.Command) []*cli.Command {
 	for _, c := range cmds {
 		c.Flags = append(c.Flags, t.globalFlags()...)
 		c.OnUsageError = usageError

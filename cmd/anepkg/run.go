@@ -7,7 +7,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/anepkg/anepkg/coreml"
-	"github.com/anepkg/anepkg/coreml/backends"
 	"github.com/anepkg/anepkg/manifest"
 	"github.com/anepkg/anepkg/runner"
 	"github.com/anepkg/anepkg/runner/sample"
@@ -47,11 +46,19 @@ func runFlags() []cli.Flag {
 	}, samplingFlags()...)
 }
 
+func backendFlag() cli.Flag {
+	return &cli.StringFlag{Name: "backend", Usage: "`NAME` of the engine: auto, cpu or coreml", Value: "auto"}
+}
+
+func unitsFlag() cli.Flag {
+	return &cli.StringFlag{Name: "compute-units", Usage: "Core ML's `UNITS`: all, cpuAndNeuralEngine, cpuAndGPU or cpuOnly"}
+}
+
 // engineFlags are the flags of commands that run models.
 func engineFlags() []cli.Flag {
 	return []cli.Flag{
-		&cli.StringFlag{Name: "backend", Usage: "`NAME` of the engine: auto, cpu or coreml", Value: "auto"},
-		&cli.StringFlag{Name: "compute-units", Usage: "Core ML's `UNITS`: all, cpuAndNeuralEngine, cpuAndGPU or cpuOnly"},
+		backendFlag(), unitsFlag(),
+		&cli.BoolFlag{Name: "isolate", Usage: "load in a second process first, so that its end is reported and not shared"},
 		&cli.StringFlag{Name: "precision", Usage: "`HOW` the CPU engine rounds: fast, strict or ane", Value: "fast"},
 		&cli.StringFlag{Name: "prefill", Usage: "`HOW` the prompt is fed: auto, batch or single", Value: "auto"},
 		&cli.IntFlag{Name: "threads", Usage: "use `N` threads; 0 = one for each processor"},
@@ -60,6 +67,19 @@ func engineFlags() []cli.Flag {
 
 // engine reads the engine's flags.
 func (t *tool) engine(c *cli.Context) (coreml.Backend, runner.Options, error) {
+	opts, err := t.engineOptions(c)
+	if err != nil {
+		return nil, opts, err
+	}
+	b, err := t.backend(c.String("backend"))
+	if err == nil && c.Bool("isolate") && c.Command.Name != "validate" {
+		b, err = t.isolated(c, b)
+	}
+	return b, opts, err
+}
+
+// engineOptions reads the engine's flags other than --backend.
+func (t *tool) engineOptions(c *cli.Context) (runner.Options, error) {
 	opts := runner.Options{
 		Precision:    coreml.Precision(c.String("precision")),
 		ComputeUnits: c.String("compute-units"),
@@ -67,16 +87,15 @@ func (t *tool) engine(c *cli.Context) (coreml.Backend, runner.Options, error) {
 		Prefill:      runner.PrefillMode(c.String("prefill")),
 		Logger:       t.logger(),
 	}
-	for _, name := range []string{"backend", "compute-units", "precision", "prefill"} {
+	for _, name := range []string{"compute-units", "precision", "prefill"} {
 		if v := c.String(name); c.IsSet(name) && !contains(flagWords[name], v) {
-			return nil, opts, usagef("--%s %s: want %s", name, v, orList(flagWords[name])).WithHint("%s", didYouMean(v, flagWords[name], ""))
+			return opts, usagef("--%s %s: want %s", name, v, orList(flagWords[name])).WithHint("%s", didYouMean(v, flagWords[name], ""))
 		}
 	}
 	if opts.Threads < 0 {
-		return nil, opts, usagef("--threads %d: want 0 or more", opts.Threads)
+		return opts, usagef("--threads %d: want 0 or more", opts.Threads)
 	}
-	b, err := backends.New(c.String("backend"))
-	return b, opts, err
+	return opts, nil
 }
 
 func (t *tool) runCommand() *cli.Command {

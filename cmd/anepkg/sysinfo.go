@@ -1,15 +1,22 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
+	"time"
 
 	"howett.net/plist"
+
+	"github.com/anepkg/anepkg/fetch"
+	"github.com/anepkg/anepkg/inspect"
 )
 
 // systemVersionFile is where macOS keeps its name and version.
@@ -96,12 +103,84 @@ func osRelease(text string) string {
 }
 
 // coreMLDiagnoses tells whether Core ML could run packages here.
-func coreMLDiagnoses() []diagnosis {
+func (t *tool) coreMLDiagnoses(ctx context.Context) []diagnosis {
 	v, ok := thisMac()
 	if !ok {
 		return []diagnosis{{Name: "Core ML", Status: healthy, Value: "not on this system: packages run on the CPU engine"}}
 	}
-	return append(macDiagnoses(v), xcodeDiagnosis())
+	_, err := t.backend("coreml")
+	out := append(macDiagnoses(v), bridgeDiagnosis(err), compileCacheDiagnosis(t.compileCache()))
+	return append(out, xcodeDiagnosis(ctx))
+}
+
+// bridgeDiagnosis tells whether Core ML could be loaded, as every command
+// with the backend auto does.
+func bridgeDiagnosis(err error) diagnosis {
+	if err != nil {
+		return diagnosis{"backend", warning, "auto takes the CPU engine: " + err.Error(), "packages run, but not on the Neural Engine or the GPU"}
+	}
+	return diagnosis{Name: "backend", Status: healthy, Value: "auto takes Core ML for the packages that it runs, else the CPU engine"}
+}
+
+// compileCacheDiagnosis looks at the folder of what Core ML compiled.
+func compileCacheDiagnosis(dir string) diagnosis {
+	d := diagnosis{Name: "compile cache", Status: healthy, Value: dir}
+	if dir == "" {
+		d.Status, d.Value, d.Hint = warning, "the system names no folder for caches", "an .mlpackage cannot be compiled then: set HOME"
+		return d
+	}
+	info, err := os.Stat(dir)
+	switch {
+	case err == nil && !info.IsDir():
+		d.Status, d.Hint = problem, "it is a file: remove it"
+		return d
+	case err != nil:
+		d.Value += " (not there yet)"
+	default:
+		d.Value += ", " + inspect.Bytes(folderBytes(dir))
+		f, err := os.CreateTemp(dir, ".anepkg-doctor-*")
+		if err != nil {
+			d.Status, d.Hint = problem, "it cannot be written: change its permissions"
+			return d
+		}
+		_ = f.Close()
+		_ = os.Remove(f.Name())
+	}
+	free, err := fetch.FreeSpace(nearestFolder(dir))
+	switch {
+	case err != nil:
+	case free < 4<<30:
+		d.Status, d.Hint = warning, "make room: a compiled copy is as large as its model, and the system keeps one more"
+	}
+	if err == nil {
+		d.Value += ", " + inspect.Bytes(free) + " free"
+	}
+	return d
+}
+
+// nearestFolder is dir, or the folder above it that exists.
+func nearestFolder(dir string) string {
+	for dir != filepath.Dir(dir) {
+		if _, err := os.Stat(dir); err == nil {
+			break
+		}
+		dir = filepath.Dir(dir)
+	}
+	return dir
+}
+
+// folderBytes adds up the files below dir.
+func folderBytes(dir string) int64 {
+	var n int64
+	_ = filepath.WalkDir(dir, func(_ string, e fs.DirEntry, err error) error {
+		if err == nil && e.Type().IsRegular() {
+			if info, err := e.Info(); err == nil {
+				n += info.Size()
+			}
+		}
+		return nil
+	})
+	return n
 }
 
 // macDiagnoses judges a version of macOS by what packages need of Core ML.
@@ -116,11 +195,22 @@ func macDiagnoses(v macVersion) []diagnosis {
 	return []diagnosis{ml}
 }
 
-func xcodeDiagnosis() diagnosis {
+// xcodeTimeout bounds the question for coremlcompiler.
+const xcodeTimeout = 10 * time.Second
+
+// xcodeDiagnosis looks for coremlcompiler, which only those who make packages
+// need.
+func xcodeDiagnosis(ctx context.Context) diagnosis {
 	d := diagnosis{Name: "Xcode tools", Status: healthy}
-	path, err := exec.LookPath("xcrun")
-	if d.Value = path; err != nil {
+	ctx, cancel := context.WithTimeout(ctx, xcodeTimeout)
+	defer cancel()
+	if _, err := exec.LookPath("xcrun"); err != nil {
 		d.Value, d.Hint = "not found", "only coremlcompiler needs them: xcode-select --install"
+		return d
+	}
+	out, err := exec.CommandContext(ctx, "xcrun", "--find", "coremlcompiler").Output()
+	if d.Value = strings.TrimSpace(string(out)); err != nil || d.Value == "" {
+		d.Value, d.Hint = "xcrun, without coremlcompiler", "only those who compile packages need it: it comes with Xcode, not with the command line tools"
 	}
 	return d
 }

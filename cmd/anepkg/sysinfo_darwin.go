@@ -16,3 +16,12 @@ func translated() bool {
 	n, err := unix.SysctlUint32("sysctl.proc_translated")
 	return err == nil && n == 1
 }
+
+// chipName names the processor, "Apple M4" for example; "" when not known.
+func chipName() string {
+	name, err := unix.Sysctl("machdep.cpu.brand_string")
+	if err != nil {
+		return ""
+	}
+	return name
+}

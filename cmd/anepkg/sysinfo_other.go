@@ -1,4 +1,4 @@
-//go:build !linux && !darwin
+//go:build !linux && !darwin && !windows
 
 package main
 
@@ -7,3 +7,6 @@ func totalMemory() int64 { return 0 }
 
 // translated reports a binary of another processor's code.
 func translated() bool { return false }
+
+// chipName is not known on this system.
+func chipName() string { return "" }

@@ -33,7 +33,9 @@ const validateText = `  Compares what the files of a package claim with what its
   above --fail-level. "anepkg checks" lists the checks.
   --target names the systems, chips or runtimes that the package is meant for:
   what fails there is an error, what fails only elsewhere a note. Without it the
-  systems from the package's own minimum on are assumed.`
+  systems from the package's own minimum on are assumed.
+  --load loads every function too, with the backend of --backend, in a process
+  of its own: one that the system kills is a finding.`
 
 func (t *tool) validateCommand() *cli.Command {
 	return &cli.Command{
@@ -49,6 +51,9 @@ func (t *tool) validateCommand() *cli.Command {
 			&cli.StringSliceFlag{Name: "target", Usage: "judge for these `TARGETS`, whose findings become errors: " + strings.Join(inspect.Targets(), ", ")},
 			&cli.BoolFlag{Name: "no-suppress", Usage: "ignore the package's " + inspect.SuppressionFile},
 			&cli.StringFlag{Name: "baseline", Usage: "leave out the findings in `FILE`, an earlier output with --json"},
+			&cli.BoolFlag{Name: "load", Usage: "load every function of every part too"},
+			backendFlag(), unitsFlag(),
+			&cli.BoolFlag{Name: "isolate", Usage: "let a second process do the loads of --load; --isolate=false uses this one", Value: true},
 		},
 		Action: func(c *cli.Context) error {
 			level := c.String("fail-level")
@@ -62,6 +67,9 @@ func (t *tool) validateCommand() *cli.Command {
 					return err
 				}
 			}
+			if err := loadFlags(c); err != nil {
+				return err
+			}
 			return t.withTarget(c, func(tg *target) error {
 				return t.openPackage(c.Context, tg, func(pkg *manifest.Package) error {
 					if !c.Bool("no-suppress") {
@@ -74,7 +82,14 @@ func (t *tool) validateCommand() *cli.Command {
 					if err != nil {
 						return err
 					}
-					return t.printReport(report, inspect.Severity(level))
+					if !c.Bool("load") {
+						return t.printReport(report, nil, inspect.Severity(level))
+					}
+					loads, err := t.addLoads(c, pkg, report)
+					if err != nil {
+						return err
+					}
+					return t.printReport(report, loads, inspect.Severity(level))
 				})
 			})
 		},
@@ -111,14 +126,38 @@ func readBaseline(name string) ([]string, error) {
 	return known, nil
 }
 
-// printReport writes the report and returns errFindings when it fails.
-func (t *tool) printReport(r *inspect.ValidateReport, level inspect.Severity) error {
+// loadFlags refuses flags of --load without it.
+func loadFlags(c *cli.Context) error {
+	if c.Bool("load") {
+		if c.Bool("fast") {
+			return usagef("--fast and --load exclude each other: a load reads the weights")
+		}
+		return nil
+	}
+	for _, f := range []string{"backend", "compute-units", "isolate"} {
+		if c.IsSet(f) {
+			return usagef("--%s goes with --load", f)
+		}
+	}
+	return nil
+}
+
+// printReport writes the report and returns errFindings when it fails. loads
+// are those of --load, nil without it.
+func (t *tool) printReport(r *inspect.ValidateReport, loads []loadResult, level inspect.Severity) error {
 	var err error
 	switch t.global.format {
 	case "json":
-		t.writeJSON(r.Schema, r)
+		if loads == nil {
+			t.writeJSON(r.Schema, r)
+			break
+		}
+		t.writeJSON(r.Schema, loadReport{*r, loads})
 	case "text":
 		err = r.WriteText(t.stdout, t.style(t.stdoutTTY).on)
+		if loads != nil {
+			t.loadsText(loads)
+		}
 	default:
 		err = reportFormats[t.global.format](t.stdout, r, level)
 	}

@@ -21,7 +21,7 @@ func TestNew(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			b, err := backends.New(tt.name)
+			b, err := backends.New(tt.name, backends.Options{})
 			if code := diag.CodeOf(err); code != tt.code {
 				t.Fatalf("got error %v of class %q, want class %q", err, code, tt.code)
 			}
@@ -36,7 +36,7 @@ func TestMissingBackendIsNotATypingMistake(t *testing.T) {
 	if slices.Contains(backends.Names(), "coreml") {
 		t.Skip("this build has coreml")
 	}
-	_, err := backends.New("coreml")
+	_, err := backends.New("coreml", backends.Options{})
 	if code := diag.CodeOf(err); code != diag.Unsupported {
 		t.Errorf("got error %v of class %q, want class %q", err, code, diag.Unsupported)
 	}

@@ -44,6 +44,7 @@ var layers = []layer{
 	{"coreml/sharedtest", []string{}},
 	{"coreml/compile", []string{"coreml/mlpackage", "coreml/mlmodelc", "coreml/wire", "coreml/mil", "coreml/tensor", "coreml/diag"}},
 	{"coreml/cpu", []string{"=coreml", "coreml/cpu", "coreml/mil", "coreml/blob", "coreml/tensor", "coreml/diag"}},
+	{"coreml/native/fakecoreml", []string{"=coreml", "coreml/cpu", "coreml/mil", "coreml/tensor"}}, // only tests import it
 	{"coreml/native", []string{"=coreml", "coreml/native", "coreml/mil", "coreml/blob", "coreml/tensor", "coreml/diag"}},
 	{"coreml/backendtest", []string{"=coreml", "coreml/backendtest", "coreml/mil", "coreml/blob", "coreml/mlmodelc", "coreml/mlpackage", "coreml/tensor", "coreml/diag"}},
 	{"coreml/backends", []string{"=coreml", "coreml/cpu", "coreml/native", "coreml/diag"}},
