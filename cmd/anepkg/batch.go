@@ -138,7 +138,11 @@ func (t *tool) batch(ctx context.Context, c *cli.Context, r *runner.Runner, in r
 func (t *tool) batchOne(ctx context.Context, r *runner.Runner, line []byte, in runner.PromptInput, req runner.Request, s sampling, head *batchOutput) (runJSON, error) {
 	if bytes.HasPrefix(bytes.TrimLeft(line, " \t"), []byte("{")) {
 		var l batchLine
-		if err := strictJSON(line, &l); err != nil {
+		err := exactNames(line)
+		if err == nil {
+			err = strictJSON(line, &l)
+		}
+		if err != nil {
 			return runJSON{}, usagef("the line is no request: %w", err).WithHint("a text that begins with { goes into an object: {\"prompt\": \"{…\"}")
 		}
 		head.ID = l.ID
@@ -162,6 +166,35 @@ func (t *tool) batchOne(ctx context.Context, r *runner.Runner, line []byte, in r
 		return runJSON{}, err
 	}
 	return t.runJSON(r, res, req, p, s), nil
+}
+
+// exactNames refuses members that stand twice, and members whose names differ
+// from batchLine's in case: encoding/json takes both.
+func exactNames(line []byte) error {
+	d := json.NewDecoder(bytes.NewReader(line))
+	if _, err := d.Token(); err != nil {
+		return errors.New(strings.TrimPrefix(err.Error(), "json: "))
+	}
+	seen := map[string]bool{}
+	for d.More() {
+		key, err := d.Token()
+		if err != nil {
+			return errors.New(strings.TrimPrefix(err.Error(), "json: "))
+		}
+		name, _ := key.(string)
+		if seen[name] {
+			return fmt.Errorf("the member %s stands twice", name)
+		}
+		if name != strings.ToLower(name) {
+			return fmt.Errorf("unknown field %q", name)
+		}
+		seen[name] = true
+		var skipped json.RawMessage
+		if err := d.Decode(&skipped); err != nil {
+			return errors.New(strings.TrimPrefix(err.Error(), "json: "))
+		}
+	}
+	return nil
 }
 
 // strictJSON decodes one object without unknown members.
@@ -207,6 +240,13 @@ func (l *batchLine) apply(in *runner.PromptInput, req *runner.Request, s *sampli
 	}
 	put(&in.System, l.System)
 	put(&in.Raw, l.Raw)
+	if in.Raw || l.PromptIDs != nil {
+		for name, has := range map[string]bool{"system": l.System != nil, "template_args": l.TemplateArgs != nil, "tools": l.Tools != nil} {
+			if has {
+				return usagef("%s is for the chat template, which raw and prompt_ids leave out", name)
+			}
+		}
+	}
 	put(&req.MaxTokens, l.MaxTokens)
 	if l.Stop != nil {
 		req.StopStrings = l.Stop
@@ -243,6 +283,9 @@ func (l *batchLine) variables(in *runner.PromptInput) error {
 			return usagef("template_args: want an object")
 		}
 		for _, k := range m.Keys() {
+			if madeByRun(k) {
+				return usagef("template_args: run makes the variable %s itself", k)
+			}
 			in.Extra[k], _ = m.Get(k)
 		}
 	}
@@ -250,6 +293,9 @@ func (l *batchLine) variables(in *runner.PromptInput) error {
 		v, err := chattmpl.DecodeJSON(l.Tools)
 		if err != nil {
 			return usagef("tools: %w", err)
+		}
+		if _, ok := v.([]any); !ok {
+			return usagef("tools: want a list of functions")
 		}
 		in.Extra["tools"] = v
 	}

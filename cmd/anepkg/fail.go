@@ -69,8 +69,13 @@ func usageError(c *cli.Context, err error, _ bool) error {
 			continue
 		}
 		switch f.(type) {
-		case *cli.IntFlag, *cli.Int64Flag, *cli.Uint64Flag:
+		case *cli.Uint64Flag:
+			want = "a whole number from 0 to 18446744073709551615"
+		case *cli.IntFlag, *cli.Int64Flag:
 			want = "a whole number"
+			if strings.Contains(err.Error(), "out of range") {
+				want = "a smaller number"
+			}
 		case *cli.Float64Flag:
 			want = "a number"
 		case *cli.BoolFlag:
@@ -151,15 +156,21 @@ func (t *tool) fail(err error) int {
 		return exitStatus[code]
 	}
 	st := t.style(t.stderrTTY)
-	fmt.Fprintf(t.stderr, "%s %s\n", st.red("anepkg:"), err)
+	shown := func(v any) string { // text of a file cannot steer the terminal
+		if t.stderrTTY {
+			return visible(fmt.Sprint(v))
+		}
+		return fmt.Sprint(v)
+	}
+	fmt.Fprintf(t.stderr, "%s %s\n", st.red("anepkg:"), shown(err))
 	var list diag.List
 	if errors.As(err, &list) && len(list) > 1 {
 		for _, e := range list[1:min(len(list), 10)] {
-			fmt.Fprintf(t.stderr, "  %s\n", e)
+			fmt.Fprintf(t.stderr, "  %s\n", shown(e))
 		}
 	}
 	if hint != "" {
-		fmt.Fprintf(t.stderr, "%s %s\n", st.cyan("hint:"), hint)
+		fmt.Fprintf(t.stderr, "%s %s\n", st.cyan("hint:"), shown(hint))
 	}
 	return exitStatus[code]
 }

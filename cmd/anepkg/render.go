@@ -65,7 +65,7 @@ func (t *tool) renderCommand() *cli.Command {
 				t.writeJSON("anepkg.render/1", renderJSON{text, from})
 				return nil
 			}
-			t.printf("%s", text)
+			t.say(text)
 			return nil
 		},
 	}

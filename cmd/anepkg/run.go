@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"runtime"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -78,6 +79,9 @@ func (t *tool) engine(c *cli.Context) (coreml.Backend, runner.Options, error) {
 	return b, opts, err
 }
 
+// maxThreads is far above what any machine gains from.
+const maxThreads = 1024
+
 // engineOptions reads the engine's flags other than --backend.
 func (t *tool) engineOptions(c *cli.Context) (runner.Options, error) {
 	opts := runner.Options{
@@ -91,6 +95,9 @@ func (t *tool) engineOptions(c *cli.Context) (runner.Options, error) {
 		if v := c.String(name); c.IsSet(name) && !contains(flagWords[name], v) {
 			return opts, usagef("--%s %s: want %s", name, v, orList(flagWords[name])).WithHint("%s", didYouMean(v, flagWords[name], ""))
 		}
+	}
+	if opts.Threads > maxThreads {
+		return opts, usagef("--threads %d: want at most %d", opts.Threads, maxThreads).WithHint("more threads than processors are no faster; this machine has %d", runtime.NumCPU())
 	}
 	if opts.Threads < 0 {
 		return opts, usagef("--threads %d: want 0 or more", opts.Threads)

@@ -192,7 +192,7 @@ func (t *tool) generate(ctx context.Context, c *cli.Context, r *runner.Runner, i
 		t.writeJSON("anepkg.run/1", t.runJSON(r, res, req, p, s))
 		return nil
 	}
-	if res.Text == "" && len(res.GeneratedIDs) > 0 {
+	if res.Text == "" && res.StopString == "" && len(res.GeneratedIDs) > 0 {
 		t.printf("%s\n", joinIDs(res.GeneratedIDs))
 	}
 	if req.KeepLogprobs {

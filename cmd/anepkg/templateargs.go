@@ -22,7 +22,7 @@ func templateArgs(c *cli.Context) (map[string]any, error) {
 		if err != nil {
 			return nil, err
 		}
-		if name == "messages" || name == "add_generation_prompt" {
+		if madeByRun(name) {
 			return nil, usagef("--template-arg %s: run makes this variable itself", name).WithHint(`"anepkg render" renders a request of your own`)
 		}
 		out[name] = value
@@ -48,6 +48,9 @@ func templateArgs(c *cli.Context) (map[string]any, error) {
 	}
 	return out, nil
 }
+
+// madeByRun tells the variables that are not the user's to give.
+func madeByRun(name string) bool { return name == "messages" || name == "add_generation_prompt" }
 
 // templateArg reads NAME=VALUE.
 func templateArg(arg string) (name string, value any, err error) {

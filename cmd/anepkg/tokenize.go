@@ -141,7 +141,7 @@ func (t *tool) detokenizeCommand() *cli.Command {
 				t.writeJSON(r.Schema, r)
 				return nil
 			}
-			t.printf("%s\n", r.Text)
+			t.say(r.Text + "\n")
 			return nil
 		},
 	}

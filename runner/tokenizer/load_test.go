@@ -248,3 +248,17 @@ func TestPackages(t *testing.T) {
 		})
 	}
 }
+
+// TestNormalizerLimit: a few replacements after each other do not take the
+// memory of the machine.
+func TestNormalizerLimit(t *testing.T) {
+	for name, pattern := range map[string]string{"text": `{"String": "a"}`, "regex": `{"Regex": "a"}`} {
+		one := `{"type": "Replace", "pattern": ` + pattern + `, "content": "` + strings.Repeat("a", 1000) + `"}`
+		file := strings.Replace(small, `{"type": "Replace", "pattern": {"String": " "}, "content": "▁"}`,
+			`{"type": "Sequence", "normalizers": [`+strings.Repeat(one+", ", 5)+one+`]}`, 1)
+		tok := load(t, []byte(file))
+		if _, err := tok.Encode("aaaaaaaaaa", true); err == nil || !strings.Contains(err.Error(), "more than") {
+			t.Errorf("%s: got %v, want an error about the length", name, err)
+		}
+	}
+}

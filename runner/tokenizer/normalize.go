@@ -93,13 +93,30 @@ func newReplace(n *node) (normalizer, error) {
 		if from == "" {
 			return normFunc(func(s string) string { return s }), nil
 		}
-		return normFunc(func(s string) string { return strings.ReplaceAll(s, from, n.Content) }), nil
+		return &textReplace{from, n.Content}, nil
 	}
 	m, err := newMatch(n.Pattern)
 	if err != nil {
 		return nil, err
 	}
 	return &regexReplace{m, n.Content}, nil
+}
+
+// maxNormalized bounds the text that a Replace makes, in bytes: a few of them
+// after each other can ask for any amount.
+const maxNormalized = 256 << 20
+
+func tooLong(n int) error {
+	return fmt.Errorf("a Replace makes a text of %d bytes, more than %d", n, maxNormalized)
+}
+
+type textReplace struct{ from, to string }
+
+func (r *textReplace) normalize(s string) (string, error) {
+	if n := len(s) + strings.Count(s, r.from)*(len(r.to)-len(r.from)); n > maxNormalized {
+		return "", tooLong(n)
+	}
+	return strings.ReplaceAll(s, r.from, r.to), nil
 }
 
 type regexReplace struct {
@@ -111,12 +128,15 @@ func (r *regexReplace) normalize(s string) (string, error) {
 	var b strings.Builder
 	last := 0
 	err := r.m.spans(s, func(from, to int, matched bool) {
-		if matched {
+		if matched && b.Len() <= maxNormalized {
 			b.WriteString(s[last:from])
 			b.WriteString(r.content)
 			last = to
 		}
 	})
+	if n := b.Len() + len(s) - last; err == nil && n > maxNormalized {
+		return "", tooLong(n)
+	}
 	b.WriteString(s[last:])
 	return b.String(), err
 }
