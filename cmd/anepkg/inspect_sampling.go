@@ -8,17 +8,18 @@ import (
 	"github.com/anepkg/anepkg/runner"
 )
 
-// inspectReport is what inspect prints: the report of the package and what
-// its files recommend for sampling.
+// inspectReport is what inspect prints: the report of the package, what its
+// files recommend for sampling, and its property lists.
 type inspectReport struct {
 	inspect.Report
 	Sampling []samplingValue `json:"recommended_sampling"`
+	Plists   []propertyList  `json:"property_lists"`
 
 	choice sampling
 }
 
 func withSampling(r *inspect.Report, pkg *manifest.Package) *inspectReport {
-	out := &inspectReport{Report: *r, choice: sampling{cfg: runner.Recommended(pkg).Config()}}
+	out := &inspectReport{Report: *r, Plists: propertyLists(pkg), choice: sampling{cfg: runner.Recommended(pkg).Config()}}
 	for _, v := range runner.Recommended(pkg).Values {
 		value := any(v.Value)
 		if v.Name == runner.DoSample {
@@ -32,7 +33,10 @@ func withSampling(r *inspect.Report, pkg *manifest.Package) *inspectReport {
 
 // WriteText implements report.
 func (r *inspectReport) WriteText(w io.Writer, color bool) error {
-	if err := r.Report.WriteText(w, color); err != nil || len(r.Sampling) == 0 {
+	if err := r.Report.WriteText(w, color); err != nil {
+		return err
+	}
+	if err := writePropertyLists(w, r.Plists); err != nil || len(r.Sampling) == 0 {
 		return err
 	}
 	text := r.choice.String()
