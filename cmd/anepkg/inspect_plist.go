@@ -28,7 +28,7 @@ type propertyList struct {
 // Bounds of property lists: of a file in bytes, of the files of a package, of
 // the values shown of one, of a text in bytes.
 const (
-	maxPlistBytes       = 1 << 20
+	maxPlistBytes  = 1 << 20
 	maxPlists      = 50
 	maxPlistValues = 50
 	maxPlistText   = 200
