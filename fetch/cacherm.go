@@ -100,6 +100,10 @@ type remover struct {
 
 // all removes the repository with its locks.
 func (rm *remover) all() error {
+	if rm.busy() {
+		rm.out.Busy = append(rm.out.Busy, rm.repo.Dir)
+		return nil
+	}
 	rm.out.Bytes += rm.repo.Bytes
 	locks := filepath.Join(rm.ca.dir, ".locks", filepath.Base(rm.repo.Dir))
 	if err := rm.tree(rm.repo.Dir); err != nil {
@@ -111,6 +115,22 @@ func (rm *remover) all() error {
 		rm.out.Paths = rm.out.Paths[:len(rm.out.Paths)-1]
 	}
 	return nil
+}
+
+// busy reports whether another process holds a lock of the repository, as one
+// that fetches from it does.
+func (rm *remover) busy() bool {
+	locks, _ := filepath.Glob(filepath.Join(rm.ca.dir, ".locks", filepath.Base(rm.repo.Dir), "*.lock"))
+	for _, name := range locks {
+		l, err := tryLock(name)
+		if errors.Is(err, errLocked) {
+			return true
+		}
+		if err == nil {
+			l.release()
+		}
+	}
+	return false
 }
 
 // tree removes a folder, also one that somebody still puts files into.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -157,10 +158,16 @@ func (c *Client) roundTrip(ctx context.Context, method string, u *url.URL, h htt
 	return resp, &guardedBody{rc: resp.Body, cause: func() error { return context.Cause(ctx) }, cancel: cancel, timer: timer, limit: c.cfg.StallTimeout, count: &c.received}, nil
 }
 
+// errLocation: a redirect has no address that can be read.
+var errLocation = errors.New("the server redirects to an address that cannot be used")
+
 // withoutURL takes the address out of an error of net/http: it may be signed.
 func withoutURL(err error) error {
 	var ue *url.Error
 	if errors.As(err, &ue) {
+		if strings.Contains(ue.Err.Error(), "Location header") {
+			return errLocation
+		}
 		return ue.Err
 	}
 	return err

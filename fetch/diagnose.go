@@ -18,11 +18,19 @@ const maxErrorBody = 4 << 10
 // statusError reads what an answer of status 4xx or 5xx says.
 func (c *Client) statusError(a *answer) *statusError {
 	e := &statusError{status: a.StatusCode, code: a.Header.Get("X-Error-Code"), fromHub: a.Header.Get("X-Error-Code") != "" || sameOrigin(a.Request.URL, c.base)}
-	e.message = printable(a.Header.Get("X-Error-Message"))
+	e.message = c.masked(printable(a.Header.Get("X-Error-Message")))
 	e.retryAfter = retryAfter(a.Header, time.Now())
 	body, _ := io.ReadAll(io.LimitReader(a.body, maxErrorBody))
 	e.html = looksHTML(body)
 	return e
+}
+
+// masked takes the token out of what a server says.
+func (c *Client) masked(s string) string {
+	if len(c.cfg.Token) < 4 {
+		return s
+	}
+	return strings.ReplaceAll(s, c.cfg.Token, "***")
 }
 
 // printable keeps a message of a server to one line without control

@@ -239,3 +239,22 @@ func TestStatAndAbsent(t *testing.T) {
 		t.Error("absence was not noted")
 	}
 }
+
+// TestRedirectNowhere: an address that cannot be read is not tried again, and
+// not shown, since it may be signed.
+func TestRedirectNowhere(t *testing.T) {
+	h := newHub(t)
+	h.Add(repoName, map[string][]byte{"w.bin": blob(100, 1)})
+	n := 0
+	h.Fault = func(r hubtest.Request) *hubtest.Fault {
+		if r.Kind == "content" || r.Kind == "head" {
+			n++
+			return &hubtest.Fault{Status: 302, Header: http.Header{"Location": {"http://storage.example/%zz?Signature=SECRET"}}}
+		}
+		return nil
+	}
+	_, err := get(newClient(t, h, nil), ref(t, repoName), fetch.PlanOptions{})
+	if diag.CodeOf(err) != diag.IO || strings.Contains(err.Error(), "SECRET") || !strings.Contains(err.Error(), "cannot be used") || n != 1 {
+		t.Errorf("after %d requests: %v", n, err)
+	}
+}

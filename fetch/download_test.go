@@ -414,3 +414,93 @@ func TestHostileNames(t *testing.T) {
 		t.Errorf("record folder: %v", err)
 	}
 }
+
+// TestLinksAreNotWrittenThrough: what somebody put in the place of a partial
+// or a lock leads to a file outside, which stays as it is.
+func TestLinksAreNotWrittenThrough(t *testing.T) {
+	h := newHub(t)
+	files := map[string][]byte{"w.bin": blob(50_000, 1)}
+	h.Add(repoName, files)
+	digest := sha(files["w.bin"])
+	outside := filepath.Join(t.TempDir(), "victim")
+	for _, have := range []bool{true, false} {
+		c := newClient(t, h, nil)
+		for _, name := range []string{
+			filepath.Join(c.CacheDir(), "models--org--pkg", "blobs", digest+".anepkg-partial"),
+			filepath.Join(c.CacheDir(), ".locks", "models--org--pkg", digest+".lock"),
+		} {
+			if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Symlink(outside, name); err != nil {
+				t.Skip(err)
+			}
+		}
+		if have {
+			if err := os.WriteFile(outside, []byte("keep me"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		res := mustGet(t, c, ref(t, repoName), fetch.PlanOptions{})
+		sameTree(t, res.Path, files)
+		data, err := os.ReadFile(outside)
+		if have && string(data) != "keep me" || !have && err == nil {
+			t.Errorf("the file outside holds %d bytes (%v)", len(data), err)
+		}
+		_ = os.Remove(outside)
+		if info, err := os.Lstat(filepath.Join(c.CacheDir(), "models--org--pkg", "blobs", digest)); err != nil || !info.Mode().IsRegular() {
+			t.Errorf("the blob is no file: %v, %v", info, err)
+		}
+	}
+}
+
+// TestNoEndlessRestarts: a server that cuts every transfer and answers every
+// Range wrongly is given up.
+func TestNoEndlessRestarts(t *testing.T) {
+	for _, wrong := range []int64{5, -5} {
+		h := newHub(t)
+		h.Add(repoName, map[string][]byte{"w.bin": blob(100_000, 1)})
+		h.Fault = func(r hubtest.Request) *hubtest.Fault {
+			if r.Kind != "storage" {
+				return nil
+			}
+			if r.Range == "" {
+				return &hubtest.Fault{CutAfter: 50_000}
+			}
+			return &hubtest.Fault{WrongRange: wrong}
+		}
+		c := newClient(t, h, nil)
+		if _, err := get(c, ref(t, repoName), fetch.PlanOptions{}); err == nil {
+			t.Fatal("no error")
+		}
+		if n := h.SentOf("w.bin"); n > 2_000_000 {
+			t.Errorf("%d bytes came for a file of 100000", n)
+		}
+	}
+}
+
+// TestStorageSignsAnew: an address that the storage refuses is asked for
+// again at the hub; refused for good, it is no matter of the token.
+func TestStorageSignsAnew(t *testing.T) {
+	for _, always := range []bool{false, true} {
+		h := newHub(t)
+		files := map[string][]byte{"w.bin": blob(50_000, 1)}
+		h.Add(repoName, files)
+		h.Fault = func(r hubtest.Request) *hubtest.Fault {
+			if r.Kind == "storage" && (always || r.N == 0) {
+				return &hubtest.Fault{Status: 403}
+			}
+			return nil
+		}
+		c := newClient(t, h, nil)
+		res, err := get(c, ref(t, repoName), fetch.PlanOptions{})
+		if always {
+			is(t, err, fetch.ErrUnreachable, diag.IO)
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		sameTree(t, res.Path, files)
+	}
+}

@@ -84,7 +84,7 @@ func (e *statusError) Error() string {
 type brokenError struct {
 	kind     error // one of the sentinels
 	msg      string
-	progress bool // new bytes were kept: try again at once
+	progress bool // more is there than ever before: try again at once
 	final    bool // trying again cannot help
 }
 

@@ -6,9 +6,11 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/anepkg/anepkg/coreml/diag"
 	"github.com/anepkg/anepkg/fetch"
+	"github.com/anepkg/anepkg/fetch/hubtest"
 )
 
 // damage flips a byte in the middle of a file.
@@ -231,4 +233,46 @@ func TestPruneWhileFetching(t *testing.T) {
 	if err := <-done; err != nil {
 		t.Error(err)
 	}
+}
+
+// TestRemoveWhileFetching leaves a repository alone that is being fetched.
+func TestRemoveWhileFetching(t *testing.T) {
+	h := newHub(t)
+	files := packageFiles()
+	h.Add(repoName, files)
+	h.SetFault(func(r hubtest.Request) *hubtest.Fault {
+		if r.Kind == "storage" {
+			return &hubtest.Fault{Hang: 300 * time.Millisecond}
+		}
+		return nil
+	})
+	c := newClient(t, h, nil)
+	ca, err := fetch.OpenCache(c.CacheDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error, 1)
+	var res *fetch.Result
+	go func() {
+		var err error
+		res, err = get(c, ref(t, repoName), fetch.PlanOptions{})
+		done <- err
+	}()
+	var out *fetch.Removal
+	for range 100 { // until the transfer holds a lock
+		time.Sleep(5 * time.Millisecond)
+		if out, err = ca.Remove(t.Context(), ref(t, repoName), true); err == nil && len(out.Busy) > 0 {
+			break
+		}
+	}
+	if err != nil || len(out.Busy) == 0 {
+		t.Fatalf("never busy: %+v, %v", out, err)
+	}
+	if out, err = ca.Remove(t.Context(), ref(t, repoName), false); err != nil || len(out.Busy) == 0 || len(out.Paths) != 0 {
+		t.Errorf("removed: %+v, %v", out, err)
+	}
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	sameTree(t, res.Path, files)
 }

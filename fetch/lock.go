@@ -55,6 +55,9 @@ func tryLock(path string) (*fileLock, error) {
 	err := makeDirs(filepath.Dir(path))
 	var f *os.File
 	if err == nil {
+		if info, lerr := os.Lstat(path); lerr == nil && info.Mode()&os.ModeSymlink != 0 {
+			_ = os.Remove(path) // somebody else's file is behind it
+		}
 		f, err = openFile(path, os.O_RDWR|os.O_CREATE)
 	}
 	if errors.Is(err, fs.ErrNotExist) {

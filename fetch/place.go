@@ -2,6 +2,7 @@ package fetch
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -80,5 +81,25 @@ func copyFile(tmp, from, to string) error {
 func makeDirs(dir string) error { return os.MkdirAll(dir, 0o777) } //nolint:gosec // the umask decides
 
 func makeDir(dir string) error { return os.Mkdir(dir, 0o777) } //nolint:gosec // the umask decides
+
+// openOwn opens or creates a regular file of our own. What stands in its place,
+// a link above all, is removed: writing through it would change another file.
+func openOwn(name string) (*os.File, error) {
+	if info, err := os.Lstat(name); err == nil && !info.Mode().IsRegular() {
+		if err := os.Remove(name); err != nil {
+			return nil, err
+		}
+	}
+	f, err := openFile(name, os.O_RDWR|os.O_CREATE)
+	if err != nil {
+		return nil, err
+	}
+	have, err1 := f.Stat()
+	named, err2 := os.Lstat(name)
+	if err1 != nil || err2 != nil || !os.SameFile(have, named) {
+		return nil, errors.Join(fmt.Errorf("%s was replaced while it was opened", filepath.Base(name)), f.Close())
+	}
+	return f, nil
+}
 
 func openFile(name string, flag int) (*os.File, error) { return os.OpenFile(name, flag, 0o666) } //nolint:gosec // the umask decides

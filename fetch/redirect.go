@@ -2,6 +2,7 @@ package fetch
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"net/url"
 	"strings"
@@ -23,6 +24,9 @@ func (c *Client) follow(ctx context.Context, k call) (*answer, error) {
 	var hub http.Header
 	for range maxRedirects {
 		resp, body, err := c.roundTrip(ctx, k.method, u, k.header, auth) //nolint:bodyclose // answer.close does it
+		if errors.Is(err, errLocation) {
+			return nil, diag.Errorf(diag.Pos{}, diag.IO, "%s: %w", k.about, err)
+		}
 		if err != nil {
 			return nil, err
 		}

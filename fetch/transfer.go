@@ -43,6 +43,7 @@ func (c *Client) transfer(ctx context.Context, r Repo, f File, partial string, r
 	start := s.size
 	about := subject{ref: r.Ref, file: f.Path}
 	tries := c.newRetrier(about)
+	best := s.size // what was reached before; getting there again is no progress
 	for wrong := 0; ; {
 		err := c.transferOnce(ctx, r, s, about)
 		if err == nil {
@@ -57,9 +58,11 @@ func (c *Client) transfer(ctx context.Context, r Repo, f File, partial string, r
 			}
 		}
 		var be *brokenError
-		if errors.As(err, &be) && be.progress {
+		if errors.As(err, &be) && s.size > best {
+			be.progress = true
 			tries.progress()
 		}
+		best = max(best, s.size)
 		if err := tries.again(ctx, err); err != nil {
 			return t, err
 		}
@@ -90,6 +93,10 @@ func (c *Client) transferOnce(ctx context.Context, r Repo, s *sink, about subjec
 		}
 		return &brokenError{kind: ErrChanged, msg: "the server refuses to continue the transfer"}
 	}
+	if se != nil && !se.fromHub && (se.status == http.StatusForbidden || se.status == http.StatusUnauthorized || se.status == http.StatusBadRequest) {
+		// The address was signed for a while; the hub signs a new one.
+		return &brokenError{kind: ErrUnreachable, msg: fmt.Sprintf("the storage refuses the address that the hub signed (status %d)", se.status)}
+	}
 	if err != nil {
 		return err
 	}
@@ -112,7 +119,7 @@ type sink struct {
 
 // open opens or creates the partial and hashes what it holds.
 func (s *sink) open(ctx context.Context, name string) error {
-	file, err := openFile(name, os.O_RDWR|os.O_CREATE)
+	file, err := openOwn(name)
 	if err != nil {
 		return ioErr(name, err)
 	}
@@ -212,7 +219,7 @@ func parseContentRange(v string) (first, total int64, ok bool) {
 func (s *sink) copy(a *answer) error {
 	bp, _ := buffers.Get().(*[]byte)
 	defer buffers.Put(bp)
-	buf, came := *bp, int64(0)
+	buf := *bp
 	for {
 		n, err := io.ReadAtLeast(a.body, buf, 64<<10)
 		if int64(n) > s.f.Bytes-s.size {
@@ -225,7 +232,6 @@ func (s *sink) copy(a *answer) error {
 			if werr := s.write(buf[:n]); werr != nil {
 				return werr
 			}
-			came += int64(n)
 		}
 		switch {
 		case err == nil:
@@ -235,7 +241,7 @@ func (s *sink) copy(a *answer) error {
 		case a.Request.Context().Err() != nil && errors.Is(context.Cause(a.Request.Context()), context.Canceled):
 			return context.Canceled
 		}
-		return &brokenError{kind: ErrTruncated, msg: fmt.Sprintf("the transfer ended after %d of %d bytes", s.size, s.f.Bytes), progress: came > 0}
+		return &brokenError{kind: ErrTruncated, msg: fmt.Sprintf("the transfer ended after %d of %d bytes", s.size, s.f.Bytes)}
 	}
 }
 

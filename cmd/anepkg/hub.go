@@ -1,7 +1,9 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -29,8 +31,37 @@ func (t *tool) hub() (*fetch.Client, error) {
 	}
 	cfg.Offline = cfg.Offline || t.global.offline
 	cfg.UserAgent = "anepkg"
+	t.keepSecret(cfg.Token)
 	cfg.Log = t.logger()
 	return fetch.New(cfg)
+}
+
+// masking writes text in which a secret is replaced.
+type masking struct {
+	w      io.Writer
+	secret []byte
+}
+
+// Write implements io.Writer.
+func (m *masking) Write(p []byte) (int, error) {
+	if _, err := m.w.Write(bytes.ReplaceAll(p, m.secret, []byte("***"))); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// keepSecret keeps the token out of everything that is printed from now on,
+// also where a server sends it back.
+func (t *tool) keepSecret(token string) {
+	if len(token) < 4 {
+		return
+	}
+	if t.stderr != nil {
+		t.stderr = &masking{t.stderr, []byte(token)}
+	}
+	if t.stdout != nil {
+		t.stdout.w = &masking{t.stdout.w, []byte(token)}
+	}
 }
 
 // home is the user's folder.

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"net/http"
 	"errors"
 	"io/fs"
 	"os"
@@ -175,6 +176,22 @@ func TestHubErrors(t *testing.T) {
 		e, _ := decode(t, out)["error"].(map[string]any)
 		if status != tc.status || e == nil || e["message"] == "" {
 			t.Errorf("%v: status %d, want %d\n%s%s", tc.args, status, tc.status, out, stderr)
+		}
+	}
+}
+
+// TestTokenIsNeverPrinted: also where a server sends it back.
+func TestTokenIsNeverPrinted(t *testing.T) {
+	h := newHubCommand(t)
+	const token = "hf_averysecrettoken"
+	h.env["HF_TOKEN"] = token
+	h.hub.SetFault(func(hubtest.Request) *hubtest.Fault {
+		return &hubtest.Fault{Status: 401, Header: http.Header{"X-Error-Message": {"Invalid credentials Bearer " + token}}}
+	})
+	for _, args := range [][]string{{"fetch", "org/demo"}, {"fetch", "org/demo", "--json"}, {"inspect", "org/demo", "-v"}, {"doctor"}} {
+		_, out, stderr := h.run(args...)
+		if strings.Contains(out+stderr, token) {
+			t.Errorf("%v prints the token:\n%s%s", args, out, stderr)
 		}
 	}
 }
