@@ -133,5 +133,9 @@ func redactURL(s string) string {
 		return "?"
 	}
 	u.User, u.RawQuery, u.Fragment = nil, "", ""
-	return u.String()
+	text := u.String()
+	if i := strings.LastIndexByte(text, '@'); i >= 0 { // without a scheme the password is no part of its own
+		text = text[i+1:]
+	}
+	return text
 }

@@ -125,3 +125,13 @@ func TestConfigFromEnv(t *testing.T) {
 		}
 	}
 }
+
+// TestEndpointKeepsItsPassword: an endpoint that cannot be used is named
+// without what it holds of secrets.
+func TestEndpointKeepsItsPassword(t *testing.T) {
+	for _, e := range []string{"user:PASSWD@127.0.0.1:1", "ftp://user:PASSWD@host", "user:PASSWD@", "//u:PASSWD@h?key=PASSWD"} {
+		if _, err := fetch.New(fetch.Config{Endpoint: e}); err == nil || strings.Contains(err.Error(), "PASSWD") {
+			t.Errorf("%s: %v", e, err)
+		}
+	}
+}
