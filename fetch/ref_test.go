@@ -3,6 +3,7 @@ package fetch_test
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
