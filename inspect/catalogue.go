@@ -69,6 +69,8 @@ Fix: hard-link the equal files; convert different ones from one checkpoint.`},
 Fix: anepkg fetch --repair, or delete the blob and fetch again.`},
 	{ID: "PKG024", Title: "file differs from the bundle's manifest", Since: first, Severity: Error, Needs: NeedsWeights, Check: checkBundle, Doc: `An .anemllpkg, the form in which ANEMLL Chat hands packages over, lists every file with its size and SHA-256 (anemll.md section 7). A file that is absent or another one was lost or changed after packing; the app refuses the bundle.
 Fix: hand the package over again, or pack it anew.`},
+	{ID: "PKG025", Title: "Manifest.json lists items that are not there", Since: first, Severity: Error, For: anyModel, Check: checkManifestItems, Doc: `Manifest.json of an .mlpackage gives each item, the model specification and the weights folder, an identifier and a path. Core ML opens the package by this list: a path that does not exist stops it. Two items with one path, or a second model specification that nothing names, are left by tools that edit packages (warning).
+Fix: write the list anew with coremltools, or fetch Manifest.json from the source of the package.`},
 }
 
 var cfgRules = []Rule{
@@ -104,7 +106,7 @@ Fix: split the head into a number of parts that divides the vocabulary.`},
 Fix: use the embeddings and the head of one conversion.`},
 	{ID: "CFG020", Title: "states differ from the programs", Since: first, Severity: Error, For: metaKinds, Needs: NeedsPrograms | NeedsConfig, Check: checkClaimedStates, Doc: `meta.yaml's states (seed extension) lists name, shape, dtype and layers of every state. Runtimes that snapshot states read it.
 Fix: write the states as "anepkg states" lists them.`},
-	{ID: "CFG021", Title: "recurrent flags differ from the states", Since: first, Severity: Error, For: metaKinds, Needs: NeedsPrograms | NeedsConfig, Check: checkRecurrent, Doc: `A package with recurrent states must say recurrent_state, prefill_full_batches_only and prefill_last_token_output: every token is fed exactly once, padding is absorbed into the state, and the last token's logits must come from its only call.
+	{ID: "CFG021", Title: "flags differ from the states", Since: first, Severity: Error, For: metaKinds, Needs: NeedsPrograms | NeedsConfig, Check: checkRecurrent, Doc: `A package with recurrent states must say recurrent_state, prefill_full_batches_only and prefill_last_token_output: every token is fed exactly once, padding is absorbed into the state, and the last token's logits must come from its only call. A local cache that is a block-shifting window cannot be rewound either, and needs prefill_last_token_output (seed format, States).
 Fix: write the three keys as true.`},
 	{ID: "CFG022", Title: "local cache has the wrong length", Since: first, Severity: Error, For: metaKinds, Needs: NeedsPrograms | NeedsConfig, Check: checkLocalCache, Doc: `The local cache spans the context while context <= window + 2 batches; beyond it is a block-shifting window of window + 2 batches (window + batch in the first version of the layout), and local_cache_length says so (seed format, States).
 Fix: write the third dimension of the local cache as local_cache_length; convert again when the cache itself has another length.`},
@@ -114,7 +116,7 @@ Fix: write one type for each layer, as "anepkg layers" lists them.`},
 Fix: write the bits that the weights have.`},
 	{ID: "CFG025", Title: "sliding_window differs from the local cache", Since: first, Severity: Error, For: metaKinds, Needs: NeedsPrograms | NeedsConfig, Targets: onANEMLL, Check: checkWindow, Doc: `Runtimes switch to the rotate functions at sliding_window. The local cache's third dimension is the window. When the key is missing they take 512, which is wrong for Gemma 3 4B (1024) and for small windows; convert_monolith.sh 0.3.5 loses the key (warning). The batch must divide the window.
 Fix: write the third dimension of the local cache as sliding_window.`},
-	{ID: "CFG026", Title: "per_layer_inputs or shared layers are wrong", Since: first, Severity: Error, For: metaKinds, Needs: NeedsPrograms | NeedsConfig, Check: checkPerLayerInputs, Doc: `Gemma 4 chunks take per_layer_inputs of the width that the embeddings model gives. kv_shared_layers maps a layer to an earlier one whose keys and values it reads.
+	{ID: "CFG026", Title: "per_layer_inputs or shared layers are wrong", Since: first, Severity: Error, For: metaKinds, Needs: NeedsPrograms | NeedsConfig, Check: checkPerLayerInputs, Doc: `Gemma 4 chunks take per_layer_inputs of the width that the embeddings model gives. kv_shared_layers maps a layer to an earlier one whose keys and values it reads. Both have the same type, and the earlier one keeps a cache of its own; Gemma 4 takes the last one that does (transformers; warning).
 Fix: write the width that the chunks take, and layers that own a cache.`},
 	{ID: "CFG030", Title: "model_config.json is missing or incomplete", Since: first, Severity: Error, For: cmlKind, Targets: onCoreMLLLM, Check: checkModelConfig, Doc: `Every default of CoreML-LLM's reader is that of Gemma 4 E2B, and values of another type are silently defaulted: a list as eos_token_id becomes 1, an empty architecture selects Gemma's prompt format.
 Fix: copy model_config.json from the source of the package, and write the missing keys.`},
@@ -183,6 +185,8 @@ Fix: convert decode and prefill chunks from one checkpoint.`},
 Fix: convert with build_verify_chunks.py, and decode other models token by token.`},
 	{ID: "MIL025", Title: "cache has the wrong shape", Since: first, Severity: Error, For: cmlKind, Needs: NeedsPrograms, Check: checkCaches, Doc: `Caches of CoreML-LLM's chunks, inputs or states, hold as many positions as the masks over them have columns, come back with the shape that they go in with, have a slot for each layer that owns one, and as states a key and a value for each, in fp16 (coreml-llm.md A4, A15, A16, A21).
 Fix: use chunks of one conversion, made for one context length.`},
+	{ID: "MIL026", Title: "coremldata.bin differs from the program", Since: first, Severity: Error, For: anyModel, Needs: NeedsPrograms, Check: checkCoreMLData, Doc: `Core ML reads the kind of a compiled model, its functions, inputs, outputs and states from coremldata.bin before it looks at the program (mil.md C.3). A file that is cut, holds other content, or belongs to another part stops the load, or makes Core ML refuse the inputs that the program takes.
+Fix: fetch the file again from the source of the part's program, or compile the model again.`},
 }
 
 var wgtRules = []Rule{

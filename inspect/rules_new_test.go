@@ -18,6 +18,11 @@ import (
 const (
 	swa      = "tiny/cml-gemma4-swa-chunks/compiled"
 	stateful = "tiny/cml-gemma4-stateful/compiled"
+	mlkv     = "tiny/cml-qwen35-mlkv/compiled"
+	window   = "tiny/seed-gemma4-block-window-lut6-2chunks/compiled"
+	packaged = "tiny/seed-qwen3-lut6/package"
+
+	headPackage = "qwen_lm_head_lut6.mlpackage"
 )
 
 // blobs makes a weight file of fp16 blobs; the first lies at offset 64.
@@ -119,6 +124,30 @@ var newCases = []ruleCase{
 		bundled(m)
 		m["generation_config.json"] = &fstest.MapFile{Data: []byte(`{"eos_token_id": [514, 512]}`)}
 	}},
+	{"PKG025", packaged, inspect.Error, edit(headPackage+"/Manifest.json", "com.apple.CoreML/weights", "com.apple.CoreML/w2")},
+	{"PKG025", packaged, inspect.Error, edit(headPackage+"/Manifest.json", `"itemInfoEntries": {`, `"itemInfoEntries": {"A": {"author": "a", "description": "d", "name": "n", "path": "com.apple.CoreML/model2.mlmodel"},`)},
+	{"PKG025", packaged, inspect.Warning, edit(headPackage+"/Manifest.json", `"itemInfoEntries": {`, `"itemInfoEntries": {"A": {"author": "a", "description": "d", "name": "n", "path": "com.apple.CoreML/weights"},`)},
+	{"CFG021", window, inspect.Error, edit("meta.yaml", "prefill_last_token_output: true", "prefill_last_token_output: false")},
+	{"CFG021", window, inspect.Error, edit("meta.yaml", "    prefill_last_token_output: true\n", "")},
+	{"CFG026", window, inspect.Error, edit("meta.yaml", "{4: 2, 5: 3}", "{4: 3, 5: 2}")},
+	{"CFG026", window, inspect.Error, edit("meta.yaml", "{4: 2, 5: 3}", "{4: 2, 5: 4}")},
+	{"CFG026", window, inspect.Warning, edit("meta.yaml", "{4: 2, 5: 3}", "{4: 0, 5: 3}")},
+	{"MIL026", qwen, inspect.Error, func(m fstest.MapFS) {
+		name := head + "/coremldata.bin"
+		m[name] = &fstest.MapFile{Data: m[name].Data[:100]}
+	}},
+	{"MIL026", qwen, inspect.Error, func(m fstest.MapFS) { m[head+"/coremldata.bin"] = m[chunk+"/coremldata.bin"] }},
+	{"MIL026", qwen, inspect.Error, func(m fstest.MapFS) {
+		m[head+"/coremldata.bin"] = &fstest.MapFile{Data: make([]byte, 600)}
+	}},
+	{"MIL026", qwen, inspect.Error, write(head+"/coremldata.bin", `{"a": "a JSON text that is long enough for a header"}`)},
+	{"MIL026", qwen, inspect.Error, func(m fstest.MapFS) {
+		name := head + "/coremldata.bin"
+		d := slices.Clone(m[name].Data)
+		binary.LittleEndian.PutUint32(d, 500) // a neural network
+		m[name] = &fstest.MapFile{Data: d}
+	}},
+	{"MIL026", qwen, inspect.Error, replaceAll(head+"/coremldata.bin", "logits2", "logits9")},
 	{"CFG024", qwen, inspect.Warning, func(m fstest.MapFS) {
 		edit("meta.yaml", "lm_head: "+head, "lm_head: qwen_lm_head_lut4.mlmodelc")(m)
 		copyModel(head, "qwen_lm_head_lut4.mlmodelc")(m)
