@@ -99,6 +99,33 @@ func manyFunctions(n int) string {
 	return b.String() + "}\n"
 }
 
+const mlkvFolder = "qwen3_5_0_8b_decode_chunks_mlkv/"
+
+// cutTo keeps the first n bytes of a file.
+func cutTo(name string, n int) func(fstest.MapFS) {
+	return func(m fstest.MapFS) { m[name] = &fstest.MapFile{Data: m[name].Data[:n]} }
+}
+
+// fill overwrites a file of fp16 numbers, or of bytes.
+func fill(name string, pair ...byte) func(fstest.MapFS) {
+	return func(m fstest.MapFS) {
+		m[name] = &fstest.MapFile{Data: bytes.Repeat(pair, len(m[name].Data)/len(pair))}
+	}
+}
+
+// narrow keeps the first columns of a table of 64 and all its rows, as a
+// table that was made for another head dimension.
+func narrow(name string, width int) func(fstest.MapFS) {
+	return func(m fstest.MapFS) {
+		d := m[name].Data
+		head := bytes.Replace(slices.Clone(d[:128]), []byte(", 64)"), fmt.Appendf(nil, ", %d)", width), 1)
+		for at := 128; at < len(d); at += 2 * 64 {
+			head = append(head, d[at:at+2*width]...)
+		}
+		m[name] = &fstest.MapFile{Data: head}
+	}
+}
+
 // newCases are for the rules of the second round over the dossiers.
 var newCases = []ruleCase{
 	{"PKG002", swa, inspect.Error, copyModel("chunk1.mlmodelc", "prefill_chunk1.mlmodelc")},
@@ -148,6 +175,23 @@ var newCases = []ruleCase{
 		m[name] = &fstest.MapFile{Data: d}
 	}},
 	{"MIL026", qwen, inspect.Error, replaceAll(head+"/coremldata.bin", "logits2", "logits9")},
+	{"PKG013", swa, inspect.Error, both(narrow("cos_full.npy", 32), narrow("sin_full.npy", 32))},
+	{"PKG013", swa, inspect.Error, cutTo("per_layer_norm_weight.bin", 16)},
+	{"PKG013", mlkv, inspect.Error, cutTo(mlkvFolder+"embed_weight.bin", 2*64*543)},
+	{"PKG014", swa, inspect.Error, fill("per_layer_projection.bin", 0x00, 0x7e)},
+	{"PKG014", swa, inspect.Error, fill("per_layer_projection.bin", 0, 0)},
+	{"PKG014", swa, inspect.Error, fill("per_layer_norm_weight.bin", 0x00, 0x7c)},
+	{"PKG014", swa, inspect.Error, fill("embed_tokens_scales.bin", 0, 0)},
+	{"PKG014", swa, inspect.Error, fill("embed_tokens_q8.bin", 0, 0)},
+	{"PKG014", swa, inspect.Error, fill("embed_tokens_per_layer_q8.bin", 0, 0)},
+	{"PKG014", mlkv, inspect.Error, fill(mlkvFolder+"final_norm.bin", 0x00, 0x7e)},
+	{"PKG014", mlkv, inspect.Error, fill(mlkvFolder+"embed_weight.bin", 0, 0)},
+	{"PKG014", mlkv, inspect.Warning, write(mlkvFolder+"head_meta.json", "{")},
+	{"PKG014", mlkv, inspect.Warning, edit(mlkvFolder+"head_meta.json", `"vocab_size": 544`, `"vocab_size": 500`)},
+	{"MIL011", stateful, inspect.Error, program("chunk_1.mlmodelc", "tensor<fp16, [2, 1, 16, 64]> K_sliding_in, tensor<fp16, [1, 1, 64]> hidden_states, tensor<fp16, [1, 1, 192]> per_layer_raw",
+		"tensor<fp16, [1, 1, 64]> hidden_states_out = relu(x = hidden_states); tensor<fp16, [2, 1, 16, 64]> K_sliding_out = relu(x = K_sliding_in); tensor<fp16, [1, 1, 192]> per_layer_combined_out = relu(x = per_layer_raw);",
+		"hidden_states_out, K_sliding_out, per_layer_combined_out")},
+	{"MIL025", swa, inspect.Error, edit("model_config.json", `"num_kv_shared_layers": 6`, `"num_kv_shared_layers": 4`)},
 	{"CFG024", qwen, inspect.Warning, func(m fstest.MapFS) {
 		edit("meta.yaml", "lm_head: "+head, "lm_head: qwen_lm_head_lut4.mlmodelc")(m)
 		copyModel(head, "qwen_lm_head_lut4.mlmodelc")(m)
