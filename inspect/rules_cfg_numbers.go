@@ -282,10 +282,11 @@ func checkPerLayerInputs(p *Pass) {
 		}
 	}
 	shared := p.pkg.Params.Get("kv_shared_layers")
+	r := p.layers()
+	p.sharedByPrograms(r, shared)
 	if shared == nil {
 		return
 	}
-	r := p.layers()
 	for _, e := range shared.Elems {
 		from, err := strconv.Atoi(e.Key)
 		to, ok := e.Int()
@@ -294,30 +295,6 @@ func checkPerLayerInputs(p *Pass) {
 			continue
 		}
 		p.sharedLayer(&e, shared, from, to)
-	}
-}
-
-// sharedLayer: a layer shares with one of its type that keeps a cache of its
-// own, in Gemma 4 with the last such layer.
-func (p *Pass) sharedLayer(e, shared *manifest.Param, from, to int) {
-	if e2 := shared.Member(strconv.Itoa(to)); e2 != nil {
-		p.Report(e.KeyPos, "kv_shared_layers: layer %d reads the cache of layer %d, which keeps none and reads that of layer %s", from, to, e2.Raw).Compare(to, "a layer with a cache").Also(e2.KeyPos)
-		return
-	}
-	types := typeList(p.pkg.Params.Get("layer_types"))
-	if from >= len(types) {
-		return
-	}
-	if types[from] != types[to] {
-		p.Report(e.KeyPos, "kv_shared_layers: layer %d is %s and reads the cache of layer %d, which is %s", from, types[from], to, types[to]).Compare(types[to], types[from]).
-			Also(p.posOf("layer_types"))
-		return
-	}
-	for k := from - 1; k > to; k-- {
-		if types[k] == types[from] && shared.Member(strconv.Itoa(k)) == nil && strings.HasPrefix(p.pkg.Architecture, "gemma4") {
-			p.Report(e.KeyPos, "kv_shared_layers: layer %d reads the cache of layer %d; layer %d is the last %s layer that keeps one", from, to, k, types[k]).As(Warning).Compare(to, k).Fix("write %d: %d", from, k)
-			return
-		}
 	}
 }
 

@@ -159,6 +159,8 @@ var newCases = []ruleCase{
 	{"CFG026", window, inspect.Error, edit("meta.yaml", "{4: 2, 5: 3}", "{4: 3, 5: 2}")},
 	{"CFG026", window, inspect.Error, edit("meta.yaml", "{4: 2, 5: 3}", "{4: 2, 5: 4}")},
 	{"CFG026", window, inspect.Warning, edit("meta.yaml", "{4: 2, 5: 3}", "{4: 0, 5: 3}")},
+	{"CFG026", window, inspect.Warning, edit("meta.yaml", "    kv_shared_layers: {4: 2, 5: 3}\n", "")},
+	{"CFG026", window, inspect.Error, edit("meta.yaml", "{4: 2, 5: 3}", "{4: 2}")},
 	{"MIL026", qwen, inspect.Error, func(m fstest.MapFS) {
 		name := head + "/coremldata.bin"
 		m[name] = &fstest.MapFile{Data: m[name].Data[:100]}
