@@ -41,7 +41,10 @@ type Model struct {
 	// Metadata is metadata.json of a compiled model; nil when absent or for
 	// an .mlpackage. It is a claim about the program, not the program.
 	Metadata *mlmodelc.Metadata
-	Weights  *Weights
+	// CoreMLData is coremldata.bin of a compiled model; nil when absent,
+	// malformed (see Warnings), or for other forms.
+	CoreMLData *mlmodelc.CoreMLData
+	Weights    *Weights
 	// Warnings are problems that did not prevent opening, for example an
 	// unreadable metadata.json next to a good model.mil.
 	Warnings []error

@@ -160,6 +160,7 @@ func (o *opener) readCoreMLData(ctx context.Context, name string) {
 		}
 		return
 	}
+	o.model.CoreMLData = c
 	if o.desc == nil && c.Type == mlmodelc.MLProgram {
 		o.desc = c.Description
 	}

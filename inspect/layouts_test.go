@@ -59,7 +59,7 @@ func statelessChunks(m fstest.MapFS) {
 		part("qwen3_5_0_8b_decode_chunks/chunk_"+name+".mlmodelc", fmt.Sprintf("tensor<fp16, [1, 1, 8]> cos, tensor<fp16, [1, 1, 16]> hidden_in, tensor<fp32, [1]> position, tensor<fp16, [1, 1, 8]> sin, tensor<fp16, [1, 4, 4]> state_%d_a", i),
 			fmt.Sprintf("%s = relu(x = hidden_in); tensor<fp16, [1, 4, 4]> new_state_%d_a = relu(x = state_%d_a);", value, i, i), fmt.Sprintf("%s, new_state_%d_a", out, i))(m)
 	}
-	write("qwen3_5_0_8b_decode_chunks/embed_weight.bin", "0123456789abcdef")(m)
+	write("qwen3_5_0_8b_decode_chunks/embed_weight.bin", strings.Repeat("0123456789abcdef", 2*16))(m) // fp16 [16, 16]
 }
 
 // statefulFour are Gemma 4's four chunks with states (coreml-llm.md L4).
@@ -115,6 +115,9 @@ func TestOtherLayouts(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, f := range r.Findings {
+				if f.ID == "MIL026" { // part writes a coremldata.bin of one byte
+					continue
+				}
 				if f.Severity == inspect.Error && !slices.Contains(c.allow, f.ID) {
 					t.Errorf("%s at %v: %s", f.ID, f.Where, f.Message)
 				}

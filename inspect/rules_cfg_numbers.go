@@ -282,16 +282,19 @@ func checkPerLayerInputs(p *Pass) {
 		}
 	}
 	shared := p.pkg.Params.Get("kv_shared_layers")
+	r := p.layers()
+	p.sharedByPrograms(r, shared)
 	if shared == nil {
 		return
 	}
-	r := p.layers()
 	for _, e := range shared.Elems {
 		from, err := strconv.Atoi(e.Key)
 		to, ok := e.Int()
 		if err != nil || !ok || from <= to || to < 0 || r.NumLayers > 0 && from >= r.NumLayers {
 			p.Report(e.KeyPos, "kv_shared_layers: layer %s reads the cache of layer %s, want an earlier layer of the model", e.Key, e.Raw).Compare(e.Key+": "+e.Raw, "an earlier layer")
+			continue
 		}
+		p.sharedLayer(&e, shared, from, to)
 	}
 }
 

@@ -104,7 +104,19 @@ func checkRecurrent(p *Pass) {
 	if last, _ := p.pkg.Params.Bool("prefill_last_token_output"); name != "" && !last {
 		p.Report(p.posOf("prefill_last_token_output"), "prefill_last_token_output is not true: a prompt that ends on a batch boundary then has no logits, since no token may be fed twice").
 			Compare(false, true)
+	} else if at := p.blockWindow(); name == "" && at.n > 0 && !last {
+		p.Report(p.posOf("prefill_last_token_output"), "prefill_last_token_output is not true: the local cache of %d positions is a block-shifting window of a context of %d, no position may be fed twice, and a prompt that ends on a batch boundary has no logits", at.n, p.facts.context.n).
+			Compare(false, true).Also(at.pos).Fix("convert again, or write prefill_last_token_output: true where the last chunk's prefill gives one token")
 	}
+}
+
+// blockWindow is the length of a seed package's local cache that shifts by
+// blocks: it is shorter than the context (seed format, States).
+func (p *Pass) blockWindow() number {
+	if p.pkg.Kind != manifest.Seed || p.facts.window.n >= p.facts.context.n {
+		return number{}
+	}
+	return p.facts.window
 }
 
 func orNone(name, what string) string {

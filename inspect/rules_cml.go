@@ -12,6 +12,9 @@ import (
 	"github.com/anepkg/anepkg/manifest"
 )
 
+// normWeights are the gains of the norm of Gemma 4's inputs of each layer.
+const normWeights = "per_layer_norm_weight.bin"
+
 // checkSideFiles compares CoreML-LLM's side files with the exact sizes that
 // the runtime reads without checking (coreml-llm.md 3.9).
 func checkSideFiles(p *Pass) {
@@ -27,6 +30,9 @@ func checkSideFiles(p *Pass) {
 		return 0
 	}
 	v, h, l, d := num("vocab_size"), num("hidden_size"), num("num_layers", "num_hidden_layers"), num("per_layer_dim")
+	if p.pkg.Layout == manifest.MLKV { // there is no description: the programs tell
+		v, h = int64(p.facts.vocab.n), int64(p.facts.hidden.n)
+	}
 	dir := "."
 	if c := p.pkg.PartsOf(manifest.Chunk); len(c) > 0 && c[0].Path != "" {
 		dir = path.Dir(c[0].Path)
@@ -47,8 +53,15 @@ func checkSideFiles(p *Pass) {
 		case f == nil && s.need:
 			p.Report(diag.In(path.Join(dir, s.name)), "%s is missing", s.name).Compare("absent", s.name).Fix("fetch it")
 		case f != nil && f.Status == manifest.FileOK && s.size > 0 && f.Bytes != s.size:
-			p.Report(diag.In(f.Path), "%s has %d bytes, want %d from model_config.json; the runtime reads it without a check", s.name, f.Bytes, s.size).Compare(f.Bytes, s.size)
+			source := "model_config.json"
+			if p.pkg.Layout == manifest.MLKV {
+				source = p.facts.vocab.source
+			}
+			p.Report(diag.In(f.Path), "%s has %d bytes, want %d from %s; the runtime reads it without a check", s.name, f.Bytes, s.size, source).Compare(f.Bytes, s.size)
 		}
+	}
+	if f := p.pkg.File(path.Join(dir, normWeights)); f != nil && f.Status == manifest.FileOK && d > 0 && f.Bytes != 4*d && f.Bytes != 2*d {
+		p.Report(diag.In(f.Path), "%s has %d bytes, want %d: float32 for each of per_layer_dim %d", normWeights, f.Bytes, 4*d, d).Compare(f.Bytes, 4*d)
 	}
 	if chunked {
 		p.ropeTables(dir)
@@ -67,6 +80,11 @@ func (p *Pass) ropeTables(dir string) {
 		}
 		width := p.ropeWidth(name)
 		if f.Status != manifest.FileOK || width == 0 || c == 0 {
+			continue
+		}
+		if t, err := tensor.ReadNPYHeader(strings.NewReader(string(p.readSide(f.Path, 1<<12)))); err == nil && len(t.Shape) > 0 && t.Shape[len(t.Shape)-1] != width {
+			p.Report(diag.In(f.Path), "the rows of %s hold %d angles, the chunks take %d: the runtime reads rows of %d over the file", name, t.Shape[len(t.Shape)-1], width, width).Compare(t.Shape, width).
+				Fix("make the table again for the head dimension of the chunks")
 			continue
 		}
 		rows := (f.Bytes - 128) / int64(2*width)
@@ -131,6 +149,35 @@ func checkWiring(p *Pass) {
 		p.tokenOutput(pt, fn, i == len(parts)-1)
 	}
 	p.headOfPackage(parts)
+	p.oneCacheForm(parts)
+}
+
+// oneCacheForm: the caches of all chunks are states, or inputs and results of
+// all (coreml-llm.md L2, L4).
+func (p *Pass) oneCacheForm(parts []*partView) {
+	var states, inputs *partView
+	for _, pt := range parts {
+		fn := pt.fn("infer")
+		if fn == nil {
+			continue
+		}
+		for i := range fn.States {
+			if r := stateRole(fn.States[i].Name); states == nil && r != roleConv && r != roleRecurrent {
+				states = pt
+			}
+		}
+		if inputs == nil && (fn.Input("K_sliding_in") != nil || fn.Input("K_full_in") != nil) {
+			inputs = pt
+		}
+	}
+	switch {
+	case states == nil || inputs == nil:
+	case states == inputs:
+		p.Report(fact(states, states.fn("infer"), "", 1).pos, "%s takes caches as inputs and keeps others as states", states.label()).Compare("inputs and states", "one of the two").Fix("convert the chunk again")
+	default:
+		p.Report(fact(inputs, inputs.fn("infer"), "K_sliding_in", 1).pos, "%s takes its caches as inputs, %s keeps them as states: the chunks are of two layouts", inputs.label(), states.label()).
+			Compare("inputs", "states").Also(fact(states, states.fn("infer"), "", 1).pos).Fix("use the chunks of one conversion")
+	}
 }
 
 // producer says which output of an earlier chunk feeds an input.

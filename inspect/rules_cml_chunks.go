@@ -273,6 +273,10 @@ func (p *Pass) cacheSlots(pt *partView) {
 		want int
 	}{{"K_sliding_in", sliding}, {"K_full_in", max(1, full)}} {
 		in := fn.Input(c.name)
+		if own := map[string]int{"K_sliding_in": sliding, "K_full_in": full}[c.name]; known && in == nil && own > 0 && len(fn.States) == 0 {
+			p.Report(fact(pt, fn, "", 1).pos, "%s: by model_config.json %d of its layers keep a cache in %s, which the chunk does not take", pt.label(), own, c.name).Compare("absent", c.name).Also(p.posOf("num_kv_shared_layers")).
+				Fix("compare layer_types and num_kv_shared_layers with the checkpoint")
+		}
 		if known && in != nil && len(in.Shape) == 4 && in.Shape[0] > 0 && in.Shape[0] != c.want {
 			p.Report(fact(pt, fn, c.name, 1).pos, "%s: %s has %d slots, its layers need %d", pt.label(), c.name, in.Shape[0], c.want).Compare(in.Shape[0], c.want).
 				Fix("compare layer_types and num_kv_shared_layers with the checkpoint; the copy after prefill goes to wrong slots otherwise")

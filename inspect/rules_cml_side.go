@@ -25,24 +25,38 @@ func checkSideValues(p *Pass) {
 		switch {
 		case strings.HasSuffix(base, "_scales.bin"):
 			some = true
-			p.sideScales(f.Path)
+			if !p.sideZero(f.Path) {
+				p.sideScales(f.Path)
+			}
 		case strings.HasSuffix(base, ".npy") && (strings.HasPrefix(base, "cos_") || strings.HasPrefix(base, "sin_")):
 			some = true
 			p.firstAngles(f.Path, strings.HasPrefix(base, "cos_"))
 		case base == "embed_tokens_q8.bin":
 			some = true
-			if n, ok := p.pkg.Params.Int("hidden_size"); ok {
+			if n, ok := p.pkg.Params.Int("hidden_size"); ok && !p.sideZero(f.Path) {
 				p.sideRows(&f, n)
 			}
 		case base == "embed_tokens_per_layer_q8.bin":
 			some = true
 			l, ok1 := p.pkg.Params.Int("num_layers")
-			if d, ok2 := p.pkg.Params.Int("per_layer_dim"); ok1 && ok2 {
+			if d, ok2 := p.pkg.Params.Int("per_layer_dim"); ok1 && ok2 && !p.sideZero(f.Path) {
 				p.sideRows(&f, l*d)
 			}
-		case base == "per_layer_norm_weight.bin":
+		case base == "per_layer_projection.bin" || base == "embed_weight.bin" || base == "final_norm.bin":
 			some = true
-			if n, ok := p.pkg.Params.Int("per_layer_dim"); ok && n > 0 && f.Bytes == int64(2*n) {
+			if base != "final_norm.bin" || f.Bytes == 2*int64(p.facts.hidden.n) {
+				p.sideHalves(f.Path)
+			}
+		case base == "head_meta.json":
+			some = true
+			p.headMeta(f.Path)
+		case base == normWeights:
+			some = true
+			n, ok := p.pkg.Params.Int("per_layer_dim")
+			if ok && f.Bytes == int64(2*n) {
+				p.sideHalves(f.Path)
+			}
+			if ok && n > 0 && f.Bytes == int64(2*n) {
 				p.Report(diag.In(f.Path), "%d bytes hold %d fp16 numbers; the runtime reads float32", f.Bytes, n).Compare(f.Bytes, 4*n).As(Warning).On(coremlLLM).Fix("write the weights as float32")
 			}
 		}

@@ -62,6 +62,8 @@ func (p *Pass) declaredOlder() {
 	}
 }
 
+// compareMetadata compares a description, of metadata.json or coremldata.bin,
+// with the functions of the program.
 func (p *Pass) compareMetadata(pt *partView, m *mlmodelc.Metadata, at diag.Pos) {
 	for i := range m.Functions {
 		fm := &m.Functions[i]
@@ -70,7 +72,7 @@ func (p *Pass) compareMetadata(pt *partView, m *mlmodelc.Metadata, at diag.Pos) 
 			fn = pt.model.Functions[0]
 		}
 		if fn == nil {
-			p.Report(at, "metadata.json describes function %q, the program has %s", fm.Name, strings.Join(functionNames(pt.model), ", ")).
+			p.Report(at, "%s describes function %q, the program has %s", path.Base(at.File), fm.Name, strings.Join(functionNames(pt.model), ", ")).
 				Compare(fm.Name, functionNames(pt.model)).Also(diag.In(pt.model.ProgramFile))
 			continue
 		}
@@ -81,11 +83,11 @@ func (p *Pass) compareMetadata(pt *partView, m *mlmodelc.Metadata, at diag.Pos) 
 	}
 	for _, fn := range pt.model.Functions {
 		if len(m.Functions) > 1 && !slices.ContainsFunc(m.Functions, func(f mlmodelc.FunctionMeta) bool { return f.Name == fn.Name }) {
-			p.Report(at, "metadata.json does not describe function %s", fn.Name).Compare("absent", fn.Name).Also(fact(pt, fn, "", 1).pos)
+			p.Report(at, "%s does not describe function %s", path.Base(at.File), fn.Name).Compare("absent", fn.Name).Also(fact(pt, fn, "", 1).pos)
 		}
 	}
 	if m.DefaultFunction != "" && pt.model.Program.Function(m.DefaultFunction) == nil {
-		p.Report(at, "metadata.json names the default function %q, the program has %s", m.DefaultFunction, strings.Join(functionNames(pt.model), ", ")).
+		p.Report(at, "%s names the default function %q, the program has %s", path.Base(at.File), m.DefaultFunction, strings.Join(functionNames(pt.model), ", ")).
 			Compare(m.DefaultFunction, functionNames(pt.model))
 	}
 }
@@ -103,7 +105,7 @@ func (p *Pass) compareFeatures(pt *partView, fn *coreml.Function, what string, m
 		f := byName[m.Name]
 		delete(byName, m.Name)
 		if f == nil {
-			p.Report(at, "%s: metadata.json describes %s %q, function %s has none", pt.label(), what, m.Name, fn.Name).Compare(m.Name, featureNames(features)).Also(fact(pt, fn, "", 1).pos)
+			p.Report(at, "%s: %s describes %s %q, function %s has none", pt.label(), path.Base(at.File), what, m.Name, fn.Name).Compare(m.Name, featureNames(features)).Also(fact(pt, fn, "", 1).pos)
 			continue
 		}
 		if f.IsImage || m.Type == "Image" {
@@ -114,11 +116,11 @@ func (p *Pass) compareFeatures(pt *partView, fn *coreml.Function, what string, m
 				Compare(m.Shape, m.Enumerated)
 		}
 		if m.Shape != nil && len(m.Enumerated) == 0 && len(m.Range) == 0 && f.Shape != nil && !tensor.Compatible(m.Shape, f.Shape) {
-			p.Report(at, "%s: %s %s has shape %s in metadata.json, %s in function %s", pt.label(), what, m.Name, tensor.ShapeString(m.Shape), tensor.ShapeString(f.Shape), fn.Name).
-				Compare(m.Shape, f.Shape).Also(fact(pt, fn, m.Name, 1).pos).Fix("compile the model again to renew metadata.json; the program counts")
+			p.Report(at, "%s: %s %s has shape %s in %s, %s in function %s", pt.label(), what, m.Name, tensor.ShapeString(m.Shape), path.Base(at.File), tensor.ShapeString(f.Shape), fn.Name).
+				Compare(m.Shape, f.Shape).Also(fact(pt, fn, m.Name, 1).pos).Fix("compile the model again to renew %s; the program counts", path.Base(at.File))
 		}
 		if d, ok := tensor.ParseDType(strings.ToLower(m.DataType)); ok && d != f.DType && what != "output" {
-			p.Report(at, "%s: %s %s is %s in metadata.json, %s in function %s", pt.label(), what, m.Name, d.Long(), f.DType.Long(), fn.Name).
+			p.Report(at, "%s: %s %s is %s in %s, %s in function %s", pt.label(), what, m.Name, d.Long(), path.Base(at.File), f.DType.Long(), fn.Name).
 				Compare(d.Long(), f.DType.Long()).Also(fact(pt, fn, m.Name, 1).pos)
 		}
 	}
@@ -128,7 +130,7 @@ func (p *Pass) compareFeatures(pt *partView, fn *coreml.Function, what string, m
 	}
 	sort.Strings(rest)
 	for _, name := range rest {
-		p.Report(at, "%s: %s %s of function %s is not in metadata.json", pt.label(), what, name, fn.Name).Compare("absent", name).Also(fact(pt, fn, name, 1).pos)
+		p.Report(at, "%s: %s %s of function %s is not in %s", pt.label(), what, name, fn.Name, path.Base(at.File)).Compare("absent", name).Also(fact(pt, fn, name, 1).pos)
 	}
 }
 

@@ -18,6 +18,11 @@ import (
 const (
 	swa      = "tiny/cml-gemma4-swa-chunks/compiled"
 	stateful = "tiny/cml-gemma4-stateful/compiled"
+	mlkv     = "tiny/cml-qwen35-mlkv/compiled"
+	window   = "tiny/seed-gemma4-block-window-lut6-2chunks/compiled"
+	packaged = "tiny/seed-qwen3-lut6/package"
+
+	headPackage = "qwen_lm_head_lut6.mlpackage"
 )
 
 // blobs makes a weight file of fp16 blobs; the first lies at offset 64.
@@ -94,6 +99,33 @@ func manyFunctions(n int) string {
 	return b.String() + "}\n"
 }
 
+const mlkvFolder = "qwen3_5_0_8b_decode_chunks_mlkv/"
+
+// cutTo keeps the first n bytes of a file.
+func cutTo(name string, n int) func(fstest.MapFS) {
+	return func(m fstest.MapFS) { m[name] = &fstest.MapFile{Data: m[name].Data[:n]} }
+}
+
+// fill overwrites a file of fp16 numbers, or of bytes.
+func fill(name string, pair ...byte) func(fstest.MapFS) {
+	return func(m fstest.MapFS) {
+		m[name] = &fstest.MapFile{Data: bytes.Repeat(pair, len(m[name].Data)/len(pair))}
+	}
+}
+
+// narrow keeps the first columns of a table of 64 and all its rows, as a
+// table that was made for another head dimension.
+func narrow(name string, width int) func(fstest.MapFS) {
+	return func(m fstest.MapFS) {
+		d := m[name].Data
+		head := bytes.Replace(slices.Clone(d[:128]), []byte(", 64)"), fmt.Appendf(nil, ", %d)", width), 1)
+		for at := 128; at < len(d); at += 2 * 64 {
+			head = append(head, d[at:at+2*width]...)
+		}
+		m[name] = &fstest.MapFile{Data: head}
+	}
+}
+
 // newCases are for the rules of the second round over the dossiers.
 var newCases = []ruleCase{
 	{"PKG002", swa, inspect.Error, copyModel("chunk1.mlmodelc", "prefill_chunk1.mlmodelc")},
@@ -119,6 +151,49 @@ var newCases = []ruleCase{
 		bundled(m)
 		m["generation_config.json"] = &fstest.MapFile{Data: []byte(`{"eos_token_id": [514, 512]}`)}
 	}},
+	{"PKG025", packaged, inspect.Error, edit(headPackage+"/Manifest.json", "com.apple.CoreML/weights", "com.apple.CoreML/w2")},
+	{"PKG025", packaged, inspect.Error, edit(headPackage+"/Manifest.json", `"itemInfoEntries": {`, `"itemInfoEntries": {"A": {"author": "a", "description": "d", "name": "n", "path": "com.apple.CoreML/model2.mlmodel"},`)},
+	{"PKG025", packaged, inspect.Warning, edit(headPackage+"/Manifest.json", `"itemInfoEntries": {`, `"itemInfoEntries": {"A": {"author": "a", "description": "d", "name": "n", "path": "com.apple.CoreML/weights"},`)},
+	{"CFG021", window, inspect.Error, edit("meta.yaml", "prefill_last_token_output: true", "prefill_last_token_output: false")},
+	{"CFG021", window, inspect.Error, edit("meta.yaml", "    prefill_last_token_output: true\n", "")},
+	{"CFG026", window, inspect.Error, edit("meta.yaml", "{4: 2, 5: 3}", "{4: 3, 5: 2}")},
+	{"CFG026", window, inspect.Error, edit("meta.yaml", "{4: 2, 5: 3}", "{4: 2, 5: 4}")},
+	{"CFG026", window, inspect.Warning, edit("meta.yaml", "{4: 2, 5: 3}", "{4: 0, 5: 3}")},
+	{"CFG026", window, inspect.Warning, edit("meta.yaml", "    kv_shared_layers: {4: 2, 5: 3}\n", "")},
+	{"CFG026", window, inspect.Error, edit("meta.yaml", "{4: 2, 5: 3}", "{4: 2}")},
+	{"MIL026", qwen, inspect.Error, func(m fstest.MapFS) {
+		name := head + "/coremldata.bin"
+		m[name] = &fstest.MapFile{Data: m[name].Data[:100]}
+	}},
+	{"MIL026", qwen, inspect.Error, func(m fstest.MapFS) { m[head+"/coremldata.bin"] = m[chunk+"/coremldata.bin"] }},
+	{"MIL026", qwen, inspect.Error, func(m fstest.MapFS) {
+		m[head+"/coremldata.bin"] = &fstest.MapFile{Data: make([]byte, 600)}
+	}},
+	{"MIL026", qwen, inspect.Error, write(head+"/coremldata.bin", `{"a": "a JSON text that is long enough for a header"}`)},
+	{"MIL026", qwen, inspect.Error, func(m fstest.MapFS) {
+		name := head + "/coremldata.bin"
+		d := slices.Clone(m[name].Data)
+		binary.LittleEndian.PutUint32(d, 500) // a neural network
+		m[name] = &fstest.MapFile{Data: d}
+	}},
+	{"MIL026", qwen, inspect.Error, replaceAll(head+"/coremldata.bin", "logits2", "logits9")},
+	{"PKG013", swa, inspect.Error, both(narrow("cos_full.npy", 32), narrow("sin_full.npy", 32))},
+	{"PKG013", swa, inspect.Error, cutTo("per_layer_norm_weight.bin", 16)},
+	{"PKG013", mlkv, inspect.Error, cutTo(mlkvFolder+"embed_weight.bin", 2*64*543)},
+	{"PKG014", swa, inspect.Error, fill("per_layer_projection.bin", 0x00, 0x7e)},
+	{"PKG014", swa, inspect.Error, fill("per_layer_projection.bin", 0, 0)},
+	{"PKG014", swa, inspect.Error, fill("per_layer_norm_weight.bin", 0x00, 0x7c)},
+	{"PKG014", swa, inspect.Error, fill("embed_tokens_scales.bin", 0, 0)},
+	{"PKG014", swa, inspect.Error, fill("embed_tokens_q8.bin", 0, 0)},
+	{"PKG014", swa, inspect.Error, fill("embed_tokens_per_layer_q8.bin", 0, 0)},
+	{"PKG014", mlkv, inspect.Error, fill(mlkvFolder+"final_norm.bin", 0x00, 0x7e)},
+	{"PKG014", mlkv, inspect.Error, fill(mlkvFolder+"embed_weight.bin", 0, 0)},
+	{"PKG014", mlkv, inspect.Warning, write(mlkvFolder+"head_meta.json", "{")},
+	{"PKG014", mlkv, inspect.Warning, edit(mlkvFolder+"head_meta.json", `"vocab_size": 544`, `"vocab_size": 500`)},
+	{"MIL011", stateful, inspect.Error, program("chunk_1.mlmodelc", "tensor<fp16, [2, 1, 16, 64]> K_sliding_in, tensor<fp16, [1, 1, 64]> hidden_states, tensor<fp16, [1, 1, 192]> per_layer_raw",
+		"tensor<fp16, [1, 1, 64]> hidden_states_out = relu(x = hidden_states); tensor<fp16, [2, 1, 16, 64]> K_sliding_out = relu(x = K_sliding_in); tensor<fp16, [1, 1, 192]> per_layer_combined_out = relu(x = per_layer_raw);",
+		"hidden_states_out, K_sliding_out, per_layer_combined_out")},
+	{"MIL025", swa, inspect.Error, edit("model_config.json", `"num_kv_shared_layers": 6`, `"num_kv_shared_layers": 4`)},
 	{"CFG024", qwen, inspect.Warning, func(m fstest.MapFS) {
 		edit("meta.yaml", "lm_head: "+head, "lm_head: qwen_lm_head_lut4.mlmodelc")(m)
 		copyModel(head, "qwen_lm_head_lut4.mlmodelc")(m)

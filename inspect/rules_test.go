@@ -242,8 +242,8 @@ func TestFindingTargets(t *testing.T) {
 func TestCleanForEveryRule(t *testing.T) {
 	clean := map[string]bool{}
 	for _, dir := range packages(t) {
-		if filepath.Base(dir) == "package" {
-			continue // the same files but for the container
+		if filepath.Base(dir) == "package" && "tiny/"+shortName(dir) != packaged {
+			continue // the same files but for the container, which PKG025 reads
 		}
 		p := open(t, os.DirFS(dir), dir)
 		r, err := inspect.Validate(context.Background(), p, inspect.Options{})
