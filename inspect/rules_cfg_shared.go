@@ -38,7 +38,7 @@ func (p *Pass) sharedByPrograms(r *LayersReport, shared *manifest.Param) {
 				Compare("absent", keep-own).Also(fact(c.view, f, "", 1).pos)
 			continue
 		}
-		p.Report(shared.Pos, "by kv_shared_layers %d of the layers %d to %d keep a cache; %s writes %d", keep, c.First, c.Last, c.view.label(), own).Compare(keep, own).Also(fact(c.view, f, "", 1).pos)
+		p.Report(shared.Pos, "by kv_shared_layers %d of the layers %d to %d keep a cache; %s writes %d", keep, c.First, c.Last, c.view.label(), own).As(Warning).Compare(keep, own).Also(fact(c.view, f, "", 1).pos)
 	}
 }
 
@@ -53,7 +53,7 @@ func reads(n int) string {
 // own, in Gemma 4 with the last such layer.
 func (p *Pass) sharedLayer(e, shared *manifest.Param, from, to int) {
 	if e2 := shared.Member(strconv.Itoa(to)); e2 != nil {
-		p.Report(e.KeyPos, "kv_shared_layers: layer %d reads the cache of layer %d, which keeps none and reads that of layer %s", from, to, e2.Raw).Compare(to, "a layer with a cache").Also(e2.KeyPos)
+		p.Report(e.KeyPos, "kv_shared_layers: layer %d reads the cache of layer %d, which keeps none and reads that of layer %s", from, to, e2.Raw).As(Warning).Compare(to, "a layer with a cache").Also(e2.KeyPos)
 		return
 	}
 	types := typeList(p.pkg.Params.Get("layer_types"))
@@ -61,7 +61,7 @@ func (p *Pass) sharedLayer(e, shared *manifest.Param, from, to int) {
 		return
 	}
 	if types[from] != types[to] {
-		p.Report(e.KeyPos, "kv_shared_layers: layer %d is %s and reads the cache of layer %d, which is %s", from, types[from], to, types[to]).Compare(types[to], types[from]).
+		p.Report(e.KeyPos, "kv_shared_layers: layer %d is %s and reads the cache of layer %d, which is %s", from, types[from], to, types[to]).As(Warning).Compare(types[to], types[from]).
 			Also(p.posOf("layer_types"))
 		return
 	}
