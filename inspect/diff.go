@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -295,14 +296,27 @@ func (r *DiffReport) diffFindings(ctx context.Context, a, b *manifest.Package, o
 	return nil
 }
 
+// otherForm takes the container's suffix and files inside it out of a text.
+var otherForm = regexp.MustCompile(`\.(mlmodelc|mlpackage)(/(model\.mil|Data/com\.apple\.CoreML/model\.mlmodel|coremldata\.bin|Manifest\.json))?`)
+
+// sameFinding is equal for findings that say the same of the two containers
+// of one part, wherever in the file they point.
+func sameFinding(f *Finding) string {
+	file := ""
+	if len(f.Where) > 0 {
+		file = f.Where[0].File
+	}
+	return strings.Join([]string{f.ID, string(f.Severity), otherForm.ReplaceAllString(file, ""), otherForm.ReplaceAllString(f.Message, "")}, "\x00")
+}
+
 func minus(a, b []*Finding) []*Finding {
 	known := map[string]int{}
 	for _, f := range b {
-		known[f.Fingerprint()+string(f.Severity)]++
+		known[sameFinding(f)]++
 	}
 	out := []*Finding{}
 	for _, f := range a {
-		key := f.Fingerprint() + string(f.Severity)
+		key := sameFinding(f)
 		if known[key] > 0 {
 			known[key]--
 			continue

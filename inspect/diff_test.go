@@ -30,6 +30,9 @@ func TestDiffForms(t *testing.T) {
 	if len(r.Parts) != 4 || r.Parts[0].A != "mlmodelc" || r.Parts[0].B != "mlpackage" {
 		t.Errorf("parts: got %+v, want four with another container", r.Parts)
 	}
+	if f := r.Findings; len(f.Appeared)+len(f.Vanished) != 0 {
+		t.Errorf("findings: got %d only in B and %d only in A, want none", len(f.Appeared), len(f.Vanished))
+	}
 	same, err := inspect.Diff(context.Background(), a, a, inspect.Options{})
 	if err != nil || !same.Equal {
 		t.Errorf("a package differs from itself: %+v, %v", same, err)

@@ -7,8 +7,8 @@
 // programs), program.go (index over a function), weights.go, weights_list.go
 // and weights_scan.go (how weights are stored, their list and export, a look
 // at their numbers), states.go, layers.go and layers_own.go, memory.go,
-// diff.go and diff_weights.go, runtimes.go and runtimes_text.go (what other
-// runtimes read), rule.go (Rule, Pass, Finding), validate.go (running rules),
+// diff.go and diff_weights.go, runtimes.go, runtimes_text.go and
+// text_runtimes.go (what other runtimes read, and how inspect shows it), rule.go (Rule, Pass, Finding), validate.go (running rules),
 // suppress.go and targets.go (its options), catalogue.go (the list of rules),
 // rules_<family>_<topic>.go (the rules; rules_cml*.go has those of
 // CoreML-LLM, rules_ane*.go those of the Neural Engine), examples.go and

@@ -21,7 +21,10 @@ func checkConfigParses(p *Pass) {
 		if !p.isConfig(e.Pos.File) || errors.Is(e, manifest.ErrDuplicateKey) || errors.Is(e, manifest.ErrOtherName) || errors.Is(e, manifest.ErrEscape) || errors.Is(e, manifest.ErrExtraChunk) {
 			continue
 		}
-		p.ReportError(e).Compare("not readable", "YAML or JSON in its form")
+		f := p.ReportError(e).Compare("not readable", "YAML or JSON in its form")
+		if errors.Is(e, manifest.ErrBOM) {
+			f.As(Warning) // Swift, the reader of model_config.json, takes it
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"errors"
 	"path"
 	"strings"
 
@@ -45,7 +46,10 @@ func checkTokenizerPresent(p *Pass) {
 func checkTokenizerParses(p *Pass) {
 	for _, e := range p.pkg.Problems {
 		if !p.isConfig(e.Pos.File) && p.isTokenizerFile(e.Pos.File) {
-			p.ReportError(e)
+			f := p.ReportError(e)
+			if errors.Is(e, manifest.ErrNaN) && path.Base(e.Pos.File) != "tokenizer.json" {
+				f.As(Warning).On(anemllSwift, coremlLLM) // Python's json takes it
+			}
 		}
 	}
 }

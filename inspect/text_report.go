@@ -37,6 +37,7 @@ func (r *Report) WriteText(w io.Writer, color bool) error {
 	}
 	r.writeFunctions(ew, s)
 	r.writeTokenizer(ew, s)
+	r.writeRuntimes(ew, s)
 	r.writeFiles(ew, s)
 	return ew.err
 }

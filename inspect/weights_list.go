@@ -43,7 +43,7 @@ type WeightRecord struct {
 	Bytes     int64    `json:"bytes"`  // stored: indices, tables, scales
 	Offset    int64    `json:"offset"` // of the main blob's record
 	File      string   `json:"file"`
-	Layer     *int     `json:"layer"`
+	Layer     *int     `json:"layer"`     // in the whole model, as Layers counts
 	SharedBy  []string `json:"shared_by"` // the functions that read the same bytes, when there are several
 	UsedBy    string   `json:"used_by"`   // op that reads it first, "" when none does
 	Also      []string `json:"also_named,omitempty"`
@@ -57,6 +57,7 @@ func Weights(ctx context.Context, pkg *manifest.Package) (*WeightsReport, error)
 		return nil, err
 	}
 	r := &WeightsReport{Schema: "anepkg.weights/1", Weights: []WeightRecord{}}
+	base := v.layerBases()
 	for _, pt := range v.parts {
 		if pt.model == nil || pt.err != nil {
 			continue
@@ -64,6 +65,9 @@ func Weights(ctx context.Context, pkg *manifest.Package) (*WeightsReport, error)
 		users := pt.firstUsers()
 		for _, w := range pt.weights {
 			rec := recordOf(pt, w)
+			if rec.Layer != nil {
+				*rec.Layer += base[pt]
+			}
 			rec.UsedBy = users[w.Functions[0]+"/"+w.Name]
 			r.Weights = append(r.Weights, rec)
 			r.TotalBytes += w.Bytes
@@ -71,6 +75,21 @@ func Weights(ctx context.Context, pkg *manifest.Package) (*WeightsReport, error)
 	}
 	r.Count = len(r.Weights)
 	return r, nil
+}
+
+// layerBases tells what to add to the layer numbers in each part's weight
+// names, which may count from 0 in every chunk.
+func (v *view) layerBases() map[*partView]int {
+	out := map[*partView]int{}
+	for _, c := range v.layers().Chunks {
+		out[c.view] = c.base
+		for _, p := range v.parts { // a chunk's prefill program has the same layers
+			if p.Role == manifest.PrefillOf && max(1, p.Chunk) == c.Chunk {
+				out[p] = c.base
+			}
+		}
+	}
+	return out
 }
 
 func recordOf(pt *partView, w *Weight) WeightRecord {

@@ -86,6 +86,9 @@ func (w *walker) entry(ctx context.Context, dir string, e fs.DirEntry, depth, li
 	if mode&fs.ModeSymlink != 0 {
 		mode = linkTarget(w.fsys, name)
 		if mode.IsDir() {
+			if leavesFolder(w.fsys, name) {
+				return nil // a rule names the link; what lies there is no part of the package
+			}
 			if links++; links > maxLinks {
 				return nil
 			}
@@ -113,6 +116,22 @@ func (w *walker) entry(ctx context.Context, dir string, e fs.DirEntry, depth, li
 		w.files = append(w.files, lookAt(w.fsys, name))
 	}
 	return nil
+}
+
+// leavesFolder reports whether a symbolic link to a folder leads out of the
+// package, or to a folder that it lies in. The cache of huggingface_hub links
+// files, not folders.
+func leavesFolder(fsys fs.FS, name string) bool {
+	target, err := fs.ReadLink(fsys, name)
+	if err != nil {
+		return false // the file system cannot tell
+	}
+	to := path.Join(path.Dir(name), target)
+	if path.IsAbs(target) || !fs.ValidPath(to) {
+		_, kind := containerName(name)
+		return kind == "" // a link named as a model folder is meant as a part
+	}
+	return to == "." || strings.HasPrefix(name, to+"/")
 }
 
 // linkTarget is the type of what a symbolic link points to; a dangling link
@@ -166,7 +185,7 @@ func lookAt(fsys fs.FS, name string) File {
 	switch {
 	case partialName(name):
 		f.Status = FilePartial
-	case f.Bytes == 0:
+	case f.Bytes == 0 && !strings.HasSuffix(name, ".etag"): // a tag of a download tool is a leftover, however long
 		f.Status = FileEmpty
 	case f.Bytes <= sniffBelow:
 		head := readHead(fsys, name)

@@ -3,7 +3,9 @@ package manifest
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"math"
 	"sort"
 	"strconv"
 
@@ -25,13 +27,15 @@ type jsonDoc struct {
 	i     int
 	nodes int
 	lines []int         // offsets of line starts, built on first use
-	dups  []*diag.Error // keys that stand twice in one object
+	dups  []*diag.Error // keys that stand twice in one object, a byte order mark, the first NaN
 }
 
 func newJSONDoc(file string, data []byte) *jsonDoc {
 	d := &jsonDoc{file: file, data: data}
 	if bytes.HasPrefix(data, []byte("\xef\xbb\xbf")) {
 		d.i = 3
+		d.dups = append(d.dups, &diag.Error{Pos: diag.Pos{File: file, Line: 1, Col: 1}, Code: diag.Malformed, Err: ErrBOM,
+			Msg: "the file begins with a byte order mark; Python's json and Rust's serde_json refuse it", Hint: "save the file as UTF-8 without the mark"})
 	}
 	return d
 }
@@ -243,9 +247,23 @@ func (d *jsonDoc) word(s string, at int) (any, error) {
 		return n, nil
 	}
 	if f, err := strconv.ParseFloat(s, 64); err == nil {
+		if math.IsNaN(f) || math.IsInf(f, 0) {
+			d.noNumber(s, at)
+		}
 		return f, nil
 	}
 	return nil, d.fail(at, "got %q, want a value", s)
+}
+
+// noNumber notes the first NaN or Infinity.
+func (d *jsonDoc) noNumber(s string, at int) {
+	for _, e := range d.dups {
+		if errors.Is(e, ErrNaN) {
+			return
+		}
+	}
+	d.dups = append(d.dups, &diag.Error{Pos: d.pos(at), Code: diag.Malformed, Err: ErrNaN,
+		Msg: fmt.Sprintf("got %s, which JSON does not have: Swift's JSONSerialization and Rust's serde_json refuse the file, Python's json takes it", s), Hint: "write a number or null"})
 }
 
 // value reads one value with the positions of its members.

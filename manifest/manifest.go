@@ -4,7 +4,8 @@
 //
 // Files: manifest.go (Package, Part, Param), problems.go (what a Problem can
 // be), open.go (Open and detection), layout.go (layout from the programs),
-// yamldoc.go and jsondoc.go (description files with positions), metayaml.go
+// yamldoc.go, yamlerrors.go and jsondoc.go (description files with positions
+// and the places of their faults), metayaml.go
 // (meta.yaml of ANEMLL and seed packages), anemllparts.go (finding its
 // parts), comments.go (the comment block of ANEMLL's generator),
 // coremlllm.go (model_config.json packages), files.go (file list, LFS

@@ -10,6 +10,10 @@ import (
 var (
 	// ErrSyntax: a description file does not parse.
 	ErrSyntax = errors.New("syntax error")
+	// ErrBOM: a JSON file begins with a byte order mark; it was read.
+	ErrBOM = errors.New("byte order mark")
+	// ErrNaN: a JSON file has NaN or Infinity; it was read.
+	ErrNaN = errors.New("no number in JSON")
 	// ErrDuplicateKey: a key stands twice in one map; the last one counts.
 	ErrDuplicateKey = errors.New("duplicate key")
 	// ErrStructure: model_info or model_info.parameters is missing.

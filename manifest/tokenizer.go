@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"errors"
 	"path"
 	"sort"
 	"strings"
@@ -90,12 +91,23 @@ func (p *Package) jsonFile(name string) Param {
 		p.Problems = append(p.Problems, asError(name, err))
 		return Param{}
 	}
-	v, _, err := parseJSON(name, data)
+	v, notes, err := parseJSON(name, data)
 	if err != nil {
 		p.Problems = append(p.Problems, asError(name, err))
 		return Param{}
 	}
+	p.dialect(notes)
 	return v
+}
+
+// dialect keeps what strict readers of JSON refuse; keys that stand twice in
+// tokenizer files trouble nobody.
+func (p *Package) dialect(notes []*diag.Error) {
+	for _, e := range notes {
+		if errors.Is(e, ErrBOM) || errors.Is(e, ErrNaN) {
+			p.Problems = append(p.Problems, e)
+		}
+	}
 }
 
 // ReadJSON reads a JSON file of the package with the positions of its

@@ -28,6 +28,7 @@ func (r *tokenizerFacts) readVocabulary(p *Package, name string) error {
 	if err == nil {
 		err = d.end()
 	}
+	p.dialect(d.dups)
 	r.t.VocabSize = top + 1
 	return err
 }

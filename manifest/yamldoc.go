@@ -1,10 +1,10 @@
 package manifest
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
-	"regexp"
-	"strconv"
+	"io"
 	"strings"
 	"unicode/utf8"
 
@@ -30,58 +30,54 @@ type yamlDoc struct {
 }
 
 // parseYAML reads the first document of a YAML file. An empty file gives a
-// Param with a nil value.
-func parseYAML(file string, data []byte) (root Param, dups []*diag.Error, err error) {
+// Param with a nil value. problems are faults that leave the file readable
+// here: keys that stand twice, a second document, UTF-16.
+func parseYAML(file string, data []byte) (root Param, problems []*diag.Error, err error) {
+	data, wide := fromUTF16(data)
 	d := &yamlDoc{file: file, lines: strings.Split(string(data), "\n")}
+	if wide {
+		d.dups = append(d.dups, &diag.Error{Pos: diag.In(file), Code: diag.Malformed, Err: ErrSyntax,
+			Msg: "the file is UTF-16; ANEMLL's Python and Swift readers take UTF-8 only", Hint: "save the file as UTF-8"})
+	}
 	defer func() {
 		if r := recover(); r != nil { // yaml.v3 panics on some broken inputs
 			err = &diag.Error{Pos: diag.In(file), Code: diag.Malformed, Msg: fmt.Sprintf("yaml: %v", r), Err: ErrSyntax}
 		}
 	}()
-	var node yaml.Node
-	if err := yaml.Unmarshal(data, &node); err != nil {
-		return Param{}, nil, d.syntax(err)
+	node, second, err := yamlDocuments(data)
+	if err != nil {
+		return Param{}, nil, d.syntax(err, data)
+	}
+	if second > 0 {
+		d.dups = append(d.dups, &diag.Error{Pos: diag.Pos{File: file, Line: min(second, len(d.lines)), Col: 1}, Code: diag.Malformed, Err: ErrSyntax,
+			Msg:  "a second document begins here; ANEMLL's Python and Swift readers refuse a file of several documents",
+			Hint: "delete this line and what follows, or move its keys into the first document"})
 	}
 	if node.Kind != yaml.DocumentNode || len(node.Content) == 0 {
-		return Param{Pos: diag.Pos{File: file, Line: 1, Col: 1}}, nil, nil
+		return Param{Pos: diag.Pos{File: file, Line: 1, Col: 1}}, d.dups, nil
 	}
 	root, err = d.param(node.Content[0], 0)
 	return root, d.dups, err
 }
 
-var yamlLine = regexp.MustCompile(`line (\d+): `)
-
-// syntax gives an error of yaml.v3 a position and, for tabs, a clear text.
-func (d *yamlDoc) syntax(err error) error {
-	msg := strings.TrimPrefix(err.Error(), "yaml: ")
-	e := &diag.Error{Pos: diag.In(d.file), Code: diag.Malformed, Err: ErrSyntax}
-	if m := yamlLine.FindStringSubmatch(msg); m != nil {
-		n, _ := strconv.Atoi(m[1])
-		e.Pos.Line = max(1, min(n, len(d.lines)))
-		e.Pos.Col = 1
-		msg = strings.Replace(msg, m[0], "", 1)
-	}
-	e.Msg = "not valid YAML: " + msg
-	for i, l := range d.lines {
-		if k := strings.IndexFunc(l, isControl); k >= 0 {
-			e.Pos = diag.Pos{File: d.file, Line: i + 1, Col: k + 1}
-			e.Msg = fmt.Sprintf("not valid YAML: control character %#02x", l[k])
-			break
+// yamlDocuments parses the first document; second is the line at which
+// another begins, 0 without one.
+func yamlDocuments(data []byte) (first yaml.Node, second int, err error) {
+	dec := yaml.NewDecoder(bytes.NewReader(data))
+	if err := dec.Decode(&first); err != nil {
+		if errors.Is(err, io.EOF) {
+			err = nil
 		}
-		indent := l[:len(l)-len(strings.TrimLeft(l, " \t"))]
-		if k := strings.IndexByte(indent, '\t'); k >= 0 && strings.TrimSpace(l) != "" {
-			e.Pos = diag.Pos{File: d.file, Line: i + 1, Col: k + 1}
-			e.Msg = "not valid YAML: a tab stands in the indentation"
-			e.Hint = "replace the tab by spaces, four for a key of parameters"
-			break
-		}
+		return first, 0, err
 	}
-	return e
-}
-
-// isControl reports the characters that YAML forbids.
-func isControl(r rune) bool {
-	return r < 0x20 && r != '\t' && r != '\r' || r == 0x7f
+	var next yaml.Node
+	switch err := dec.Decode(&next); {
+	case errors.Is(err, io.EOF):
+		return first, 0, nil
+	case err != nil:
+		return first, 0, err
+	}
+	return first, max(1, next.Line), nil
 }
 
 // pos converts yaml.v3's column, which counts characters, to bytes.

@@ -60,6 +60,11 @@ func (t *tool) inspectCommand() *cli.Command {
 			}
 			return all(c)
 		}
+		for _, n := range c.IntSlice("context") {
+			if n < 1 {
+				return usagef("--context: got %d, want a number of tokens above 0", n)
+			}
+		}
 		return t.withPackage(c, func(ctx context.Context, pkg *manifest.Package) error {
 			r, err := inspect.Memory(ctx, pkg, c.IntSlice("context")...)
 			if err != nil {
