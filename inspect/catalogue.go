@@ -55,7 +55,7 @@ Fix: rename or delete one of them.`},
 Fix: use letters, digits, - and _.`},
 	{ID: "PKG017", Title: "files of file managers and download tools", Since: first, Severity: Note, Check: checkJunk, Doc: `.DS_Store, ._* (AppleDouble), Thumbs.db, .etag and download metadata belong to no package. They cost downloads, and tell about the machine that made the package.
 Fix: delete them before publishing.`},
-	{ID: "PKG018", Title: "symbolic link cannot be used", Since: first, Severity: Warning, Check: checkLinks, Doc: `A link that leads to nothing, in a circle, or into a folder that it lies in makes copying and uploading fail; one that leads out of the package is left behind (note). Links into the blobs of huggingface_hub's cache are right.
+	{ID: "PKG018", Title: "symbolic link cannot be used", Since: first, Severity: Warning, Check: checkLinks, Doc: `A link that leads to nothing, in a circle, or into a folder that it lies in makes copying and uploading fail; one that leads out of the package is left behind (note), and what lies in such a folder is not looked at. Links into the blobs of huggingface_hub's cache are right.
 Fix: replace the link by the file.`},
 	{ID: "PKG019", Title: "the two forms of a part differ", Since: first, Severity: Warning, For: anyModel, Needs: NeedsPrograms, Check: checkAlternatives, Doc: `A part is there as .mlmodelc and as .mlpackage, and the two have different functions, shapes or ops. Which one a runtime takes then decides what it computes.
 Fix: delete the one that is not meant.`},
@@ -74,7 +74,7 @@ Fix: write the list anew with coremltools, or fetch Manifest.json from the sourc
 }
 
 var cfgRules = []Rule{
-	{ID: "CFG001", Title: "description file is not readable", Since: first, Severity: Error, Check: checkConfigParses, Doc: `meta.yaml must be YAML with the keys under model_info and model_info.parameters; model_config.json must be a JSON object. ANEMLL's readers stop with KeyError or missingField otherwise.
+	{ID: "CFG001", Title: "description file is not readable", Since: first, Severity: Error, Check: checkConfigParses, Doc: `meta.yaml must be YAML with the keys under model_info and model_info.parameters; model_config.json must be a JSON object. ANEMLL's readers stop with KeyError or missingField otherwise. A second document in meta.yaml and text in UTF-16 stop Python's reader, NaN and Infinity stop the readers of JSON other than Python's; a byte order mark in JSON is a warning.
 Fix: correct the syntax at the place shown; indent with spaces.`},
 	{ID: "CFG002", Title: "key stands twice", Since: first, Severity: Warning, Check: checkDuplicateKeys, Doc: `Python's reader takes the last value, Swift's refuses the file.
 Fix: remove one.`},
@@ -223,7 +223,7 @@ Fix: convert with the kernel's own length.`},
 var tokRules = []Rule{
 	{ID: "TOK001", Title: "tokenizer file is missing", Since: first, Severity: Error, For: modelKinds, Targets: onCoreMLLLM, Check: checkTokenizerPresent, Doc: `tokenizer.json and tokenizer_config.json are needed by every runtime; CoreML-LLM keeps them in hf_model/, with config.json.
 Fix: copy the tokenizer's files from the model's checkpoint.`},
-	{ID: "TOK002", Title: "tokenizer file does not parse", Since: first, Severity: Error, Check: checkTokenizerParses, Doc: `A JSON file of the tokenizer is broken at the place shown.
+	{ID: "TOK002", Title: "tokenizer file does not parse", Since: first, Severity: Error, Check: checkTokenizerParses, Doc: `A JSON file of the tokenizer is broken at the place shown. A byte order mark and NaN count: only some readers of JSON take them (NaN outside tokenizer.json is a warning).
 Fix: copy the file from the model's checkpoint.`},
 	{ID: "TOK003", Title: "token ids exceed the vocabulary", Since: first, Severity: Error, For: modelKinds, Check: checkTokenIDs, Doc: `The highest id of tokenizer.json must be below the rows of the embedding table; look-ups are not checked by runtimes. A vocabulary larger than the tokenizer is normal (Qwen pads it).
 Fix: use the tokenizer of the model's checkpoint.`},
