@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -176,5 +177,27 @@ func TestHubErrors(t *testing.T) {
 		if status != tc.status || e == nil || e["message"] == "" {
 			t.Errorf("%v: status %d, want %d\n%s%s", tc.args, status, tc.status, out, stderr)
 		}
+	}
+}
+
+// TestRemoteModel judges one model of a repository, named as fetch takes it.
+func TestRemoteModel(t *testing.T) {
+	h := newHubCommand(t)
+	models, err := fs.Glob(demoPackage(), "*.mlmodelc")
+	if err != nil || len(models) == 0 {
+		t.Fatalf("%v, %v", models, err)
+	}
+	local := filepath.Join(t.TempDir(), "demo")
+	if err := os.CopyFS(local, demoPackage()); err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range models {
+		got, want := decode(t, h.ok("inspect", "org/demo/"+m, "--json")), decode(t, h.ok("inspect", filepath.Join(local, m), "--json"))
+		if !reflect.DeepEqual(got["parts"], want["parts"]) || got["parts"] == nil {
+			t.Errorf("%s: the parts differ: %v, want %v", m, got["parts"], want["parts"])
+		}
+	}
+	if n := h.hub.SentOf("weight.bin"); n > 4096 {
+		t.Errorf("%d bytes of weights came", n)
 	}
 }
