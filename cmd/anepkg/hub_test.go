@@ -201,3 +201,16 @@ func TestRemoteModel(t *testing.T) {
 		t.Errorf("%d bytes of weights came", n)
 	}
 }
+
+// TestLockOfAnotherRevision: what is named beside a lock file must be what it
+// is of.
+func TestLockOfAnotherRevision(t *testing.T) {
+	h := newHubCommand(t)
+	lock := filepath.Join(t.TempDir(), "l.lock")
+	h.ok("fetch", "org/demo", "--lock", lock)
+	h.ok("fetch", "org/demo@main", "--lock", lock)
+	status, _, stderr := h.run("fetch", "org/demo@v9", "--lock", lock)
+	if status == exitOK || !strings.Contains(stderr, "revision") || !strings.Contains(stderr, "l.lock") {
+		t.Errorf("status %d: %s", status, stderr)
+	}
+}
