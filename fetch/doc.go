@@ -20,5 +20,6 @@
 // transfer.go (one file), place.go (putting a file in its place), localdir.go
 // (plain folders), verify.go (hashing what is there, repair), cachelist.go and
 // cacherm.go (housekeeping), remotefs.go and remotefile.go (fs.FS over the
-// hub), unpack.go (zip files), bundles.go (.anemllpkg).
+// hub), unpack.go (zip files), unpacked.go (comparing what they gave), bundles.go
+// (.anemllpkg).
 package fetch

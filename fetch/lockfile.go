@@ -1,6 +1,7 @@
 package fetch
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"io"
@@ -25,6 +26,8 @@ type Lock struct {
 	Commit   string     `json:"commit"`
 	Sub      string     `json:"sub,omitempty"`
 	Files    []LockFile `json:"files"`
+
+	name string // of the file it was read from, for messages
 }
 
 // LockFile is a file of a Lock. Its digest in the hub's own form is kept
@@ -75,6 +78,7 @@ func ReadLock(r io.Reader, name string) (*Lock, error) {
 	if l.Schema != lockSchema {
 		return nil, diag.Errorf(at, diag.Unsupported, "lock file has schema %q, want %q", l.Schema, lockSchema)
 	}
+	l.name = name
 	ref := Ref{Kind: l.Kind, Repo: l.Repo, Revision: l.Commit, Sub: l.Sub}
 	if err := ref.check(ref.String()); err != nil {
 		return nil, err
@@ -90,6 +94,27 @@ func ReadLock(r io.Reader, name string) (*Lock, error) {
 		}
 	}
 	return &l, checkPaths(names)
+}
+
+// Match reports whether ref, as a user names it beside the lock file, is what
+// l is of: the repository, the revision or commit, and the folder. What ref
+// leaves open is not compared.
+//
+// Errors: diag.Mismatch.
+func (l *Lock) Match(ref Ref) error {
+	rev := ref.Revision
+	switch {
+	case ref.Repo != l.Repo || cmp.Or(ref.Kind, Models) != cmp.Or(l.Kind, Models):
+		return diag.Errorf(diag.In(l.name), diag.Mismatch, "the lock file is of %s, the argument names %s", l.Repo, ref.Repo).
+			WithHint("leave the argument out, or name another lock file")
+	case rev != "" && rev != cmp.Or(l.Revision, "main") && rev != l.Commit:
+		return diag.Errorf(diag.In(l.name), diag.Mismatch, "the lock file is of revision %s (commit %s), the argument names revision %s", quoteName(cmp.Or(l.Revision, "main")), l.Commit, quoteName(rev)).
+			WithHint("leave the revision out, or name another lock file")
+	case ref.Sub != "" && ref.Sub != l.Sub:
+		return diag.Errorf(diag.In(l.name), diag.Mismatch, "the lock file is of %s, the argument names %s", quoteName(cmp.Or(l.Sub, "the whole repository")), quoteName(ref.Sub)).
+			WithHint("leave the folder out, or name another lock file")
+	}
+	return nil
 }
 
 // PlanLock plans exactly the files of l at its commit.

@@ -51,7 +51,8 @@ type Plan struct {
 	Bytes   int64    // of all files
 	Missing int64    // bytes to transfer
 
-	lock *Lock // set when made from a lock file
+	lock   *Lock // set when made from a lock file
+	repair bool  // what is unpacked is compared by content
 }
 
 // PlanOptions says what to fetch and where to.

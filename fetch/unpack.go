@@ -43,8 +43,9 @@ func (c *Client) root(plan *Plan) string {
 
 // UnpackZips unpacks the zipped models (*.mlmodelc.zip, *.mlpackage.zip) of a
 // finished download, each beside its archive, and returns the folders. A
-// folder that is there is left alone, unless its archive came anew. The
-// archives stay: they are what the hub can verify.
+// folder that is there is left alone, unless its archive came anew or a file
+// is missing or has another size; after Repair the CRC-32 of every file counts
+// too. The archives stay: they are what the hub can verify.
 //
 // Errors: those of Unpack.
 func (c *Client) UnpackZips(ctx context.Context, plan *Plan, res *Result) ([]string, error) {
@@ -61,8 +62,14 @@ func (c *Client) UnpackZips(ctx context.Context, plan *Plan, res *Result) ([]str
 		case err == nil && !info.IsDir():
 			return out, diag.Errorf(diag.In(dir), diag.IO, "a file stands where %s would be unpacked to", quoteName(f.Path))
 		case err == nil && f.Status == Reused:
-			out = append(out, dir)
-			continue
+			same, err := isUnpacked(ctx, archive, dir, plan.repair)
+			if err != nil {
+				return out, err
+			}
+			if same {
+				out = append(out, dir)
+				continue
+			}
 		}
 		if err := c.Unpack(ctx, archive, dir); err != nil {
 			return out, err
@@ -82,18 +89,11 @@ func (c *Client) UnpackZips(ctx context.Context, plan *Plan, res *Result) ([]str
 // links, devices and names that collide; diag.Unsupported for encryption;
 // diag.TooLarge beyond the bounds; ErrDiskFull before the first byte.
 func (c *Client) Unpack(ctx context.Context, archive, dir string) error {
-	r, err := zip.OpenReader(archive)
+	r, u, err := openArchive(archive, filepath.Base(dir))
 	if err != nil {
-		if errors.Is(err, zip.ErrFormat) || errors.Is(err, zip.ErrAlgorithm) || errors.Is(err, io.ErrUnexpectedEOF) {
-			return diag.Errorf(diag.In(archive), diag.Malformed, "zip archive: %w", err).WithHint("fetch it again with --repair")
-		}
-		return ioErr(archive, err)
-	}
-	defer func() { _ = r.Close() }()
-	u := &unpacker{archive: archive, top: filepath.Base(dir)}
-	if err := u.list(r.File); err != nil {
 		return err
 	}
+	defer func() { _ = r.Close() }()
 	parent := filepath.Dir(dir)
 	if err := makeDirs(parent); err != nil {
 		return ioErr(parent, err)

@@ -285,3 +285,90 @@ func FuzzUnpack(f *testing.F) {
 		onlyEntries(t, dir, "m.mlmodelc", "m.mlmodelc.zip")
 	})
 }
+
+// TestUnpackedVerified changes what was unpacked: a plain fetch notices sizes
+// and absence, --repair and the cache's verification also content.
+func TestUnpackedVerified(t *testing.T) {
+	mil, weights := blob(20_000, 5), blob(4000, 6)
+	want := map[string][]byte{"model.mil": mil, "weights/weight.bin": weights}
+	other := bytes.Clone(weights)
+	other[100] ^= 1
+	tests := []struct {
+		name   string
+		damage func(dir string) error
+		status fetch.CheckStatus
+		plain  bool // a plain fetch unpacks again
+	}{
+		{"deleted", func(d string) error { return os.Remove(filepath.Join(d, "weights/weight.bin")) }, fetch.Absent, true},
+		{"folder deleted", func(d string) error { return os.RemoveAll(filepath.Join(d, "weights")) }, fetch.Absent, true},
+		{"file for a folder", func(d string) error {
+			return errors.Join(os.RemoveAll(filepath.Join(d, "weights")), os.WriteFile(filepath.Join(d, "weights"), nil, 0o600))
+		}, fetch.Absent, true},
+		{"cut", func(d string) error { return os.Truncate(filepath.Join(d, "weights/weight.bin"), 3999) }, fetch.Corrupt, true},
+		{"changed", func(d string) error { return os.WriteFile(filepath.Join(d, "weights/weight.bin"), other, 0o600) }, fetch.Corrupt, false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			h := newHub(t)
+			h.Add(repoName, map[string][]byte{"a.mlmodelc.zip": zipOf(t, zipItem{name: "model.mil", data: mil}, zipItem{name: "weights/weight.bin", data: weights})})
+			cache := filepath.Join(t.TempDir(), "hub")
+			c := newClient(t, h, func(cfg *fetch.Config) { cfg.CacheDir = cache })
+			run := func(repair bool) string {
+				t.Helper()
+				p, err := c.Plan(t.Context(), ref(t, repoName), fetch.PlanOptions{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				var res *fetch.Result
+				if repair {
+					res, _, err = c.Repair(t.Context(), p, nil)
+				} else {
+					res, err = c.Download(t.Context(), p, nil)
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := c.Complete(t.Context(), p, res); err != nil {
+					t.Fatal(err)
+				}
+				return filepath.Join(p.Path, "a.mlmodelc")
+			}
+			verify := func() []fetch.Check {
+				t.Helper()
+				ca, err := fetch.OpenCache(cache)
+				if err != nil {
+					t.Fatal(err)
+				}
+				checks, err := ca.Verify(t.Context(), nil, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return checks
+			}
+			dir := run(false)
+			if checks := verify(); fetch.Faults(checks) != 0 || len(checks) != 3 {
+				t.Errorf("fresh: %+v", checks)
+			}
+			if err := tt.damage(dir); err != nil {
+				t.Fatal(err)
+			}
+			checks := verify()
+			if fetch.Faults(checks) != 1 || fetch.ErrorOf(checks) == nil {
+				t.Errorf("damaged: %+v", checks)
+			}
+			for _, k := range checks {
+				if k.File == "a.mlmodelc/weights/weight.bin" && (k.Status != tt.status || k.Repo != repoName) {
+					t.Errorf("got %s of %s, want %s", k.Status, k.Repo, tt.status)
+				}
+			}
+			if run(false); tt.plain {
+				sameTree(t, dir, want)
+			}
+			run(true)
+			sameTree(t, dir, want)
+			if n := fetch.Faults(verify()); n != 0 {
+				t.Errorf("%d faults after repair", n)
+			}
+		})
+	}
+}

@@ -77,8 +77,10 @@ func checkFile(ctx context.Context, local string, f File) (Check, error) {
 }
 
 // Repair hashes plan's files, removes the ones that are wrong and downloads
-// them and the missing ones. Right files are not touched.
+// them and the missing ones. Right files are not touched. A later Complete or
+// UnpackZips then compares what was unpacked by content.
 func (c *Client) Repair(ctx context.Context, plan *Plan, progress func(Event)) (*Result, []Check, error) {
+	plan.repair = true
 	checks, err := c.VerifyPlan(ctx, plan)
 	if err != nil {
 		return nil, checks, err
@@ -158,7 +160,18 @@ func verifyRepo(ctx context.Context, r CachedRepo, add func(Check)) error {
 				tree[f.Path] = f
 			}
 		}
+		add := func(k Check) {
+			k.Repo = r.Repo
+			add(k)
+		}
+		unpacked, err := verifyUnpacked(ctx, s, add)
+		if err != nil {
+			return err
+		}
 		for _, e := range s.files {
+			if unpacked[e.name] {
+				continue
+			}
 			f, known := tree[e.name]
 			if !known {
 				f = File{Path: e.name, Bytes: -1}
@@ -218,6 +231,9 @@ func ErrorOf(checks []Check) error {
 	for _, k := range checks {
 		switch k.Status {
 		case Corrupt:
+			if k.Got == "" {
+				return diag.Errorf(diag.In(k.File), diag.Mismatch, "the size or the content is wrong, want %d bytes", k.Bytes).WithHint("fetch it again with --repair")
+			}
 			return diag.Errorf(diag.In(k.File), diag.Mismatch, "the content has hash %s, want %s", k.Got, k.Want).WithHint("fetch it again with --repair")
 		case Absent:
 			return diag.Errorf(diag.In(k.File), diag.NotFound, "the file is missing").WithHint("fetch it again")

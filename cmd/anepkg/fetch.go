@@ -133,8 +133,8 @@ func (t *tool) fetchPlan(c *cli.Context, client *fetch.Client) (plan *fetch.Plan
 				if err != nil {
 					return nil, false, err
 				}
-				if ref.Repo != l.Repo {
-					return nil, false, diag.Errorf(diag.In(name), diag.Mismatch, "the lock file is of %s, the argument names %s", l.Repo, ref.Repo)
+				if err := l.Match(ref); err != nil {
+					return nil, false, err
 				}
 			}
 			plan, err = client.PlanLock(c.Context, l, c.String("to"))

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -193,5 +194,40 @@ func TestTokenIsNeverPrinted(t *testing.T) {
 		if strings.Contains(out+stderr, token) {
 			t.Errorf("%v prints the token:\n%s%s", args, out, stderr)
 		}
+	}
+}
+
+// TestRemoteModel judges one model of a repository, named as fetch takes it.
+func TestRemoteModel(t *testing.T) {
+	h := newHubCommand(t)
+	models, err := fs.Glob(demoPackage(), "*.mlmodelc")
+	if err != nil || len(models) == 0 {
+		t.Fatalf("%v, %v", models, err)
+	}
+	local := filepath.Join(t.TempDir(), "demo")
+	if err := os.CopyFS(local, demoPackage()); err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range models {
+		got, want := decode(t, h.ok("inspect", "org/demo/"+m, "--json")), decode(t, h.ok("inspect", filepath.Join(local, m), "--json"))
+		if !reflect.DeepEqual(got["parts"], want["parts"]) || got["parts"] == nil {
+			t.Errorf("%s: the parts differ: %v, want %v", m, got["parts"], want["parts"])
+		}
+	}
+	if n := h.hub.SentOf("weight.bin"); n > 4096 {
+		t.Errorf("%d bytes of weights came", n)
+	}
+}
+
+// TestLockOfAnotherRevision: what is named beside a lock file must be what it
+// is of.
+func TestLockOfAnotherRevision(t *testing.T) {
+	h := newHubCommand(t)
+	lock := filepath.Join(t.TempDir(), "l.lock")
+	h.ok("fetch", "org/demo", "--lock", lock)
+	h.ok("fetch", "org/demo@main", "--lock", lock)
+	status, _, stderr := h.run("fetch", "org/demo@v9", "--lock", lock)
+	if status == exitOK || !strings.Contains(stderr, "revision") || !strings.Contains(stderr, "l.lock") {
+		t.Errorf("status %d: %s", status, stderr)
 	}
 }

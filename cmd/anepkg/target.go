@@ -131,17 +131,22 @@ func notFound(path string) error {
 var (
 	remoteURL  = regexp.MustCompile(`^(hf://|https?://)`)
 	remoteName = regexp.MustCompile(`^[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*(@[\w./-]+)?(/[\w.-]+)*$`)
+	modelName  = regexp.MustCompile(`(?i)\.(mlmodelc|mlpackage|anemllpkg)$`)
 	localName  = regexp.MustCompile(`(?i)\.(mlmodelc|mlpackage|mlmodel|aimodel|zip|anemllpkg|json|yaml|mil|bin)$`)
 )
 
 // isRemote reports whether an argument that is no local path looks like
-// org/name, hf://... or a web address. A path below a folder that exists is a
+// org/name, a model in it (org/name/m.mlmodelc), hf://... or a web address. A path below a folder that exists is a
 // local one with a mistake in it.
 func isRemote(arg string) bool {
 	if remoteURL.MatchString(arg) {
 		return true
 	}
-	if !remoteName.MatchString(arg) || localName.MatchString(arg) {
+	if !remoteName.MatchString(arg) {
+		return false
+	}
+	inRepo := strings.Count(arg, "/") > 1 && modelName.MatchString(arg) // org/name/m.mlmodelc
+	if localName.MatchString(arg) && !inRepo {
 		return false
 	}
 	first, _, _ := strings.Cut(arg, "/")
