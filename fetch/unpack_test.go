@@ -299,13 +299,13 @@ func TestUnpackedVerified(t *testing.T) {
 		status fetch.CheckStatus
 		plain  bool // a plain fetch unpacks again
 	}{
-		{"deleted", func(d string) error { return os.Remove(filepath.Join(d, "weights/weight.bin")) }, fetch.Absent, true},
+		{"deleted", func(d string) error { return os.Remove(filepath.Join(d, "weights", "weight.bin")) }, fetch.Absent, true},
 		{"folder deleted", func(d string) error { return os.RemoveAll(filepath.Join(d, "weights")) }, fetch.Absent, true},
 		{"file for a folder", func(d string) error {
 			return errors.Join(os.RemoveAll(filepath.Join(d, "weights")), os.WriteFile(filepath.Join(d, "weights"), nil, 0o600))
 		}, fetch.Absent, true},
-		{"cut", func(d string) error { return os.Truncate(filepath.Join(d, "weights/weight.bin"), 3999) }, fetch.Corrupt, true},
-		{"changed", func(d string) error { return os.WriteFile(filepath.Join(d, "weights/weight.bin"), other, 0o600) }, fetch.Corrupt, false},
+		{"cut", func(d string) error { return os.Truncate(filepath.Join(d, "weights", "weight.bin"), 3999) }, fetch.Corrupt, true},
+		{"changed", func(d string) error { return os.WriteFile(filepath.Join(d, "weights", "weight.bin"), other, 0o600) }, fetch.Corrupt, false},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
