@@ -139,3 +139,22 @@ type State interface {
 
 // Snapshot is a copy of all states, by name.
 type Snapshot map[string]*tensor.Tensor
+
+// WriteAll writes every state of the snapshot to s, which must have exactly
+// these: else an error of class diag.Usage.
+func (snap Snapshot) WriteAll(s State) error {
+	names := s.Names()
+	if len(snap) != len(names) {
+		return diag.Errorf(diag.Pos{}, diag.Usage, "the snapshot has %d states, want %d", len(snap), len(names))
+	}
+	for _, name := range names {
+		t := snap[name]
+		if t == nil {
+			return diag.Errorf(diag.Pos{}, diag.Usage, "the snapshot lacks state %q", name)
+		}
+		if err := s.Write(name, t); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -19,8 +19,17 @@ const (
 	maxZipEntries = 50_000
 	maxZipBytes   = 64 << 30 // all files, unpacked
 	zipFreely     = 1 << 30  // all files, unpacked, that any archive may have
-	maxZipRatio   = 100      // unpacked to packed bytes beyond that; weights hardly shrink
 )
+
+// MaxZipRatio is the most times that an archive of more than 1 GiB, unpacked,
+// may grow: weights hardly shrink.
+const MaxZipRatio = 100
+
+// PlausibleZip tells from the sizes of all files whether an archive can be one
+// of models, and not one that is made to fill the disk.
+func PlausibleZip(packed, unpacked uint64) bool {
+	return unpacked <= zipFreely || unpacked/MaxZipRatio <= packed
+}
 
 // Complete makes a finished download usable: it unpacks zipped models and
 // verifies the bundles.
@@ -183,8 +192,8 @@ func (u *unpacker) list(entries []*zip.File) error {
 	if info, err := os.Stat(u.archive); err != nil || packed > uint64(info.Size()) {
 		return u.bad(diag.Malformed, "its entries claim %d packed bytes, more than the archive has", packed)
 	}
-	if u.bytes > zipFreely && uint64(u.bytes)/maxZipRatio > packed {
-		return u.bad(diag.TooLarge, "%d packed bytes unpack to %d, more than %d times as many", packed, u.bytes, maxZipRatio)
+	if !PlausibleZip(packed, uint64(u.bytes)) {
+		return u.bad(diag.TooLarge, "%d packed bytes unpack to %d, more than %d times as many", packed, u.bytes, MaxZipRatio)
 	}
 	u.stripTop()
 	if err := checkPaths(u.names); err != nil {

@@ -66,7 +66,7 @@ func ReadBundle(fsys fs.FS) (*Bundle, error) {
 		if e.IsDir() || !strings.EqualFold(path.Ext(e.Name()), ".json") {
 			continue
 		}
-		data, err := readBounded(fsys, e.Name(), maxBundleManifest)
+		data, err := readFile(fsys, e.Name(), maxBundleManifest)
 		if err != nil || !bytes.Contains(data, []byte(`"formatVersion"`)) {
 			continue
 		}
@@ -169,17 +169,4 @@ func sumFS(ctx context.Context, fsys fs.FS, name string) (string, error) {
 			return "", diag.Errorf(diag.In(name), diag.IO, "%w", err)
 		}
 	}
-}
-
-func readBounded(fsys fs.FS, name string, limit int64) ([]byte, error) {
-	f, err := fsys.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = f.Close() }()
-	data, err := io.ReadAll(io.LimitReader(f, limit+1))
-	if err == nil && int64(len(data)) > limit {
-		err = diag.Errorf(diag.In(name), diag.TooLarge, "more than %d bytes", limit)
-	}
-	return data, err
 }

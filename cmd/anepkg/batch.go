@@ -138,11 +138,7 @@ func (t *tool) batch(ctx context.Context, c *cli.Context, r *runner.Runner, in r
 func (t *tool) batchOne(ctx context.Context, r *runner.Runner, line []byte, in runner.PromptInput, req runner.Request, s sampling, head *batchOutput) (runJSON, error) {
 	if bytes.HasPrefix(bytes.TrimLeft(line, " \t"), []byte("{")) {
 		var l batchLine
-		err := exactNames(line)
-		if err == nil {
-			err = strictJSON(line, &l)
-		}
-		if err != nil {
+		if err := strictJSON(line, &l); err != nil {
 			return runJSON{}, usagef("the line is no request: %w", err).WithHint("a text that begins with { goes into an object: {\"prompt\": \"{…\"}")
 		}
 		head.ID = l.ID
@@ -172,14 +168,12 @@ func (t *tool) batchOne(ctx context.Context, r *runner.Runner, line []byte, in r
 // from batchLine's in case: encoding/json takes both.
 func exactNames(line []byte) error {
 	d := json.NewDecoder(bytes.NewReader(line))
-	if _, err := d.Token(); err != nil {
-		return errors.New(strings.TrimPrefix(err.Error(), "json: "))
-	}
+	_, err := d.Token()
 	seen := map[string]bool{}
-	for d.More() {
-		key, err := d.Token()
-		if err != nil {
-			return errors.New(strings.TrimPrefix(err.Error(), "json: "))
+	for err == nil && d.More() {
+		var key json.Token
+		if key, err = d.Token(); err != nil {
+			break
 		}
 		name, _ := key.(string)
 		if seen[name] {
@@ -190,18 +184,21 @@ func exactNames(line []byte) error {
 		}
 		seen[name] = true
 		var skipped json.RawMessage
-		if err := d.Decode(&skipped); err != nil {
-			return errors.New(strings.TrimPrefix(err.Error(), "json: "))
-		}
+		err = d.Decode(&skipped)
 	}
-	return nil
+	return err
 }
 
-// strictJSON decodes one object without unknown members.
-func strictJSON(data []byte, v any) error {
-	d := json.NewDecoder(bytes.NewReader(data))
+// strictJSON decodes a line: one object, without members that are unknown or
+// stand twice.
+func strictJSON(line []byte, v any) error {
+	err := exactNames(line)
+	d := json.NewDecoder(bytes.NewReader(line))
 	d.DisallowUnknownFields()
-	if err := d.Decode(v); err != nil {
+	if err == nil {
+		err = d.Decode(v)
+	}
+	if err != nil {
 		var wrong *json.UnmarshalTypeError
 		if errors.As(err, &wrong) && wrong.Field != "" {
 			return fmt.Errorf("the member %s cannot be a %s", wrong.Field, wrong.Value)

@@ -125,7 +125,7 @@ func compiledOf(m *compile.Compiled, from, to string) compiledJSON {
 }
 
 // compilePackage writes the whole package into the new folder to.
-func compilePackage(ctx context.Context, pkg *manifest.Package, to string, opts compile.WriteOptions) (out compileJSON, err error) {
+func compilePackage(ctx context.Context, pkg *manifest.Package, to string, opts compile.WriteOptions) (out compileJSON, _ error) {
 	if to == "" {
 		return out, usagef("a package of several models needs a folder for the result").WithHint("name it with --to")
 	}
@@ -135,34 +135,14 @@ func compilePackage(ctx context.Context, pkg *manifest.Package, to string, opts 
 		return out, diag.Errorf(diag.In(to), diag.IO, "%w", err)
 	}
 	to = filepath.Clean(to)
-	if err := os.MkdirAll(filepath.Dir(to), 0o777); err != nil { //nolint:gosec // the umask decides
-		return out, diag.Errorf(diag.In(to), diag.IO, "%w", err)
-	}
-	tmp, err := os.MkdirTemp(filepath.Dir(to), ".anepkg-compile-")
-	if err != nil {
-		return out, diag.Errorf(diag.In(to), diag.IO, "%w", err)
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, os.RemoveAll(tmp))
-		}
-	}()
 	out = compileJSON{Path: to, Models: []compiledJSON{}, Copied: []compiledFileJSON{}}
-	if err := compileParts(ctx, pkg, tmp, opts, &out); err != nil {
-		return out, err
-	}
-	if err := copyRest(ctx, pkg, tmp, opts, &out); err != nil {
-		return out, err
-	}
-	err = os.Chmod(tmp, 0o755) //nolint:gosec // a package is for everybody, as its files are
-	if err == nil {
-		_ = os.Remove(to) // an empty folder
-		err = os.Rename(tmp, to)
-	}
-	if err != nil {
-		return out, diag.Errorf(diag.In(to), diag.IO, "%w", err)
-	}
-	return out, nil
+	err := newFolder(to, func(tmp string) error {
+		if err := compileParts(ctx, pkg, tmp, opts, &out); err != nil {
+			return err
+		}
+		return copyRest(ctx, pkg, tmp, opts, &out)
+	})
+	return out, err
 }
 
 // compileParts compiles every model that is there as .mlpackage only.

@@ -24,9 +24,8 @@ func demoPackage() fs.FS {
 }
 
 // extract writes every file of fsys into the folder dir. dir must not exist,
-// or be empty, or hold exactly these files already. The files are written
-// into a folder beside dir that gets its name at the end, so dir is never
-// half filled. It returns the paths written, none when all were there.
+// or be empty, or hold exactly these files already. It returns the paths
+// written, none when all were there.
 func extract(fsys fs.FS, dir string) (written []string, err error) {
 	entries, err := os.ReadDir(dir)
 	switch {
@@ -39,32 +38,49 @@ func extract(fsys fs.FS, dir string) (written []string, err error) {
 		}
 		return nil, diag.Errorf(diag.In(dir), diag.IO, "the folder holds other files; nothing was written").WithHint("name a new or empty folder")
 	}
-	parent := filepath.Dir(filepath.Clean(dir))
-	if err := os.MkdirAll(parent, 0o750); err != nil {
-		return nil, diag.Errorf(diag.In(parent), diag.IO, "%w", err)
-	}
-	tmp, err := os.MkdirTemp(parent, ".anepkg-extract-")
+	err = newFolder(dir, func(tmp string) error {
+		if written, err = writeTree(fsys, tmp); err != nil {
+			return diag.Errorf(diag.In(dir), diag.IO, "%w", err)
+		}
+		return nil
+	})
 	if err != nil {
-		return nil, diag.Errorf(diag.In(parent), diag.IO, "%w", err)
+		return nil, err
+	}
+	return written, nil
+}
+
+// newFolder makes the folder dir, which is absent or empty, with what fill
+// writes into a folder beside it that gets the name at the end: dir is never
+// half filled.
+func newFolder(dir string, fill func(tmp string) error) (err error) {
+	dir = filepath.Clean(dir)
+	parent := filepath.Dir(dir)
+	if err := os.MkdirAll(parent, 0o750); err != nil {
+		return diag.Errorf(diag.In(parent), diag.IO, "%w", err)
+	}
+	tmp, err := os.MkdirTemp(parent, ".anepkg-new-")
+	if err != nil {
+		return diag.Errorf(diag.In(parent), diag.IO, "%w", err)
 	}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, os.RemoveAll(tmp))
 		}
 	}()
-	if written, err = writeTree(fsys, tmp); err != nil {
-		return nil, diag.Errorf(diag.In(dir), diag.IO, "%w", err)
+	if err := fill(tmp); err != nil {
+		return err
 	}
-	if err = os.Chmod(tmp, 0o755); err != nil { //nolint:gosec // a folder to be read by other programs
-		return nil, diag.Errorf(diag.In(dir), diag.IO, "%w", err)
+	if err := os.Chmod(tmp, 0o755); err != nil { //nolint:gosec // a folder to be read by other programs
+		return diag.Errorf(diag.In(dir), diag.IO, "%w", err)
 	}
-	if err = os.Remove(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, diag.Errorf(diag.In(dir), diag.IO, "%w", err)
+	if err := os.Remove(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return diag.Errorf(diag.In(dir), diag.IO, "%w", err)
 	}
-	if err = os.Rename(tmp, dir); err != nil {
-		return nil, diag.Errorf(diag.In(dir), diag.IO, "%w", err)
+	if err := os.Rename(tmp, dir); err != nil {
+		return diag.Errorf(diag.In(dir), diag.IO, "%w", err)
 	}
-	return written, nil
+	return nil
 }
 
 func writeTree(fsys fs.FS, root string) (written []string, err error) {

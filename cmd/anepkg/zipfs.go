@@ -13,6 +13,7 @@ import (
 	"sync"
 
 	"github.com/anepkg/anepkg/coreml/diag"
+	"github.com/anepkg/anepkg/fetch"
 )
 
 // Bounds for archives: far above any real package, low enough that a hostile
@@ -22,8 +23,6 @@ const (
 	maxZipEntry   = 16 << 30 // bytes of one file, unpacked
 	maxZipTotal   = 64 << 30 // bytes of all files, unpacked
 	zipInMemory   = 4 << 20  // larger files unpack into a temporary file
-	zipFreely     = 1 << 30  // bytes of all files, unpacked, that any archive may have
-	maxZipRatio   = 100      // of unpacked to packed bytes beyond that; weights hardly shrink
 )
 
 // zipFS reads a zip archive. Files offer random access: stored ones directly
@@ -81,8 +80,8 @@ func (z *zipFS) check(path string) error {
 		}
 		packed += f.CompressedSize64
 	}
-	if total > zipFreely && total/maxZipRatio > packed {
-		return diag.Errorf(diag.In(path), diag.TooLarge, "zip archive of %d packed bytes unpacks to %d, more than %d times as many", packed, total, maxZipRatio)
+	if !fetch.PlausibleZip(packed, total) {
+		return diag.Errorf(diag.In(path), diag.TooLarge, "zip archive of %d packed bytes unpacks to %d, more than %d times as many", packed, total, fetch.MaxZipRatio)
 	}
 	return nil
 }

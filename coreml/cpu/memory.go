@@ -9,9 +9,6 @@ type memory struct {
 	flags  slab[bool]
 	values slab[value]
 	views  slab[view]
-	halves slab[[]uint16]
-	floats slab[[]float32]
-	ints   slab[[]int32]
 }
 
 // slabLimit bounds the elements that a slab keeps between runs; a loop of a
@@ -50,9 +47,6 @@ func (m *memory) reset() {
 	m.flags.reset()
 	m.values.reset()
 	m.views.reset()
-	m.halves.reset()
-	m.floats.reset()
-	m.ints.reset()
 }
 
 // newDims returns n zeros, for a shape or strides.
@@ -91,28 +85,6 @@ func (m *memory) newFlags(n int) []bool {
 		return make([]bool, n)
 	}
 	return m.flags.take(n)
-}
-
-// newHalves, newFloats and newInts return room for n arrays.
-func (m *memory) newHalves(n int) [][]uint16 {
-	if m == nil {
-		return make([][]uint16, n)
-	}
-	return m.halves.take(n)
-}
-
-func (m *memory) newFloats(n int) [][]float32 {
-	if m == nil {
-		return make([][]float32, n)
-	}
-	return m.floats.take(n)
-}
-
-func (m *memory) newInts(n int) [][]int32 {
-	if m == nil {
-		return make([][]int32, n)
-	}
-	return m.ints.take(n)
 }
 
 // newValue returns a copy of v.

@@ -13,6 +13,11 @@ type joined struct {
 	vals  []*value
 	axis  int
 	shape []int // of the result
+
+	// the elements of vals, in one of these
+	halves [][]uint16
+	floats [][]float32
+	ints   [][]int32
 }
 
 // scalarAsVector is the shape of a scalar that is joined.
@@ -73,25 +78,25 @@ func (c *call) join(j *joined, interleave bool) error {
 	}
 	switch {
 	case allHalf:
-		parts := c.m.newHalves(len(j.vals))
-		for i, v := range j.vals {
-			parts[i] = v.h
+		j.halves = j.halves[:0]
+		for _, v := range j.vals {
+			j.halves = append(j.halves, v.h)
 		}
-		joinParts(c.newHalf(j.shape), parts, j, interleave)
+		joinParts(c.newHalf(j.shape), j.halves, j, interleave)
 	case first.isFloat():
-		parts := c.m.newFloats(len(j.vals))
-		for i, v := range j.vals {
-			parts[i] = c.wide(v)
+		j.floats = j.floats[:0]
+		for _, v := range j.vals {
+			j.floats = append(j.floats, c.wide(v))
 		}
-		joinParts(c.newFloat(0, j.shape), parts, j, interleave)
+		joinParts(c.newFloat(0, j.shape), j.floats, j, interleave)
 	case first.s != nil:
 		return errors.New("strings cannot be joined")
 	default:
-		parts := c.m.newInts(len(j.vals))
-		for i, v := range j.vals {
-			parts[i] = v.whole()
+		j.ints = j.ints[:0]
+		for _, v := range j.vals {
+			j.ints = append(j.ints, v.whole())
 		}
-		joinParts(c.newInt(0, j.shape), parts, j, interleave)
+		joinParts(c.newInt(0, j.shape), j.ints, j, interleave)
 	}
 	c.out[0].dtype = first.dtype
 	return nil

@@ -154,21 +154,7 @@ func (s *State) Snapshot() (coreml.Snapshot, error) {
 }
 
 // Restore brings a snapshot back. It must hold exactly the states of s.
-func (s *State) Restore(snap coreml.Snapshot) error {
-	if len(snap) != len(s.cells) {
-		return diag.Errorf(diag.Pos{}, diag.Usage, "the snapshot has %d states, want %d", len(snap), len(s.cells))
-	}
-	for _, name := range s.names {
-		t := snap[name]
-		if t == nil {
-			return diag.Errorf(diag.Pos{}, diag.Usage, "the snapshot lacks state %q", name)
-		}
-		if err := s.Write(name, t); err != nil {
-			return err
-		}
-	}
-	return nil
-}
+func (s *State) Restore(snap coreml.Snapshot) error { return snap.WriteAll(s) }
 
 // Reset sets every state to zero.
 func (s *State) Reset() error {

@@ -4,7 +4,6 @@ package native
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 
 	"github.com/anepkg/anepkg/coreml"
@@ -250,21 +249,7 @@ func (s *State) Snapshot() (coreml.Snapshot, error) {
 }
 
 // Restore brings a snapshot back. It must hold exactly the states of s.
-func (s *State) Restore(snap coreml.Snapshot) error {
-	if len(snap) != len(s.names) {
-		return diag.Errorf(diag.Pos{}, diag.Usage, "the snapshot has %d states, want %d: %v", len(snap), len(s.names), slices.Sorted(maps.Keys(snap)))
-	}
-	for _, name := range s.names {
-		t := snap[name]
-		if t == nil {
-			return diag.Errorf(diag.Pos{}, diag.Usage, "the snapshot lacks state %q", name)
-		}
-		if err := s.Write(name, t); err != nil {
-			return err
-		}
-	}
-	return nil
-}
+func (s *State) Restore(snap coreml.Snapshot) error { return snap.WriteAll(s) }
 
 // Reset sets every state to zero: Core ML makes new objects.
 func (s *State) Reset() error {
