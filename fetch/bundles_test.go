@@ -1,34 +1,13 @@
 package fetch_test
 
 import (
-	"encoding/json"
 	"strings"
 	"testing"
 	"testing/fstest"
 
+	"github.com/anepkg/anepkg/coreml/sharedtest"
 	"github.com/anepkg/anepkg/fetch"
 )
-
-// bundle is an .anemllpkg with its manifest; change edits the manifest.
-func bundle(t testing.TB, change func(map[string]any)) fstest.MapFS {
-	t.Helper()
-	out := fstest.MapFS{"other.json": {Data: []byte(`{"files": 1}`)}}
-	var files []map[string]any
-	for name, data := range map[string][]byte{"meta.yaml": []byte("model_info:\n"), "a.mlmodelc/model.mil": blob(5000, 1)} {
-		out["model/"+name] = &fstest.MapFile{Data: data}
-		files = append(files, map[string]any{"path": name, "sha256": strings.ToUpper(sha(data)), "sizeBytes": len(data)})
-	}
-	m := map[string]any{"formatVersion": 1, "modelName": "x", "modelId": "org/x", "modelRootPath": "model", "minAppVersion": "1.0", "files": files}
-	if change != nil {
-		change(m)
-	}
-	data, err := json.Marshal(m)
-	if err != nil {
-		t.Fatal(err)
-	}
-	out["manifest.json"] = &fstest.MapFile{Data: data}
-	return out
-}
 
 // TestFetchBundle: what comes is held against the manifest that came with it.
 func TestFetchBundle(t *testing.T) {
@@ -48,7 +27,7 @@ func TestFetchBundle(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			fsys := bundle(t, nil)
+			fsys := sharedtest.Bundle(nil)
 			if tt.do != nil {
 				tt.do(fsys)
 			}

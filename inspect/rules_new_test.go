@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing/fstest"
 
+	"github.com/anepkg/anepkg/coreml/sharedtest"
 	"github.com/anepkg/anepkg/inspect"
 )
 
@@ -40,17 +41,6 @@ func blobs(data ...[]byte) []byte {
 		out.Write(make([]byte, (64-out.Len()%64)%64))
 	}
 	return out.Bytes()
-}
-
-// bundled adds the manifest of an .anemllpkg over the package's files.
-func bundled(m fstest.MapFS) {
-	var files []string
-	for name, f := range m {
-		files = append(files, fmt.Sprintf(`{"path":%q,"sha256":"%x","sizeBytes":%d}`, name, sha256.Sum256(f.Data), len(f.Data)))
-	}
-	slices.Sort(files)
-	text := fmt.Sprintf(`{"formatVersion":1,"modelName":"m","modelId":"org/m","modelRootPath":".","files":[%s]}`, strings.Join(files, ","))
-	m["manifest.json"] = &fstest.MapFile{Data: []byte(text)}
 }
 
 const blobFile = `BLOBFILE(path = string("@model_path/weights/weight.bin"), offset = uint64(64))`
@@ -148,7 +138,7 @@ var newCases = []ruleCase{
 		m["tokenizer.json"] = &fstest.MapFile{Data: []byte(blob), Mode: fs.ModeSymlink | 0o777}
 	}},
 	{"PKG024", qwen, inspect.Error, func(m fstest.MapFS) {
-		bundled(m)
+		m["manifest.json"] = &fstest.MapFile{Data: sharedtest.BundleManifest(".", m, nil)}
 		m["generation_config.json"] = &fstest.MapFile{Data: []byte(`{"eos_token_id": [514, 512]}`)}
 	}},
 	{"PKG025", packaged, inspect.Error, edit(headPackage+"/Manifest.json", "com.apple.CoreML/weights", "com.apple.CoreML/w2")},

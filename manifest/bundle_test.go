@@ -1,41 +1,18 @@
 package manifest_test
 
 import (
-	"bytes"
-	"crypto/sha256"
-	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
 	"testing/fstest"
 
 	"github.com/anepkg/anepkg/coreml/diag"
+	"github.com/anepkg/anepkg/coreml/sharedtest"
 	"github.com/anepkg/anepkg/manifest"
 )
 
-// bundle is an .anemllpkg with its manifest; change edits the manifest.
-func bundle(t testing.TB, change func(map[string]any)) fstest.MapFS {
-	t.Helper()
-	out := fstest.MapFS{"other.json": {Data: []byte(`{"files": 1}`)}}
-	var files []map[string]any
-	for name, data := range map[string][]byte{"meta.yaml": []byte("model_info:\n"), "a.mlmodelc/model.mil": bytes.Repeat([]byte("model"), 1000)} {
-		out["model/"+name] = &fstest.MapFile{Data: data}
-		files = append(files, map[string]any{"path": name, "sha256": fmt.Sprintf("%X", sha256.Sum256(data)), "sizeBytes": len(data)})
-	}
-	m := map[string]any{"formatVersion": 1, "modelName": "x", "modelId": "org/x", "modelRootPath": "model", "minAppVersion": "1.0", "files": files}
-	if change != nil {
-		change(m)
-	}
-	data, err := json.Marshal(m)
-	if err != nil {
-		t.Fatal(err)
-	}
-	out["manifest.json"] = &fstest.MapFile{Data: data}
-	return out
-}
-
 func TestBundle(t *testing.T) {
-	fsys := bundle(t, nil)
+	fsys := sharedtest.Bundle(nil)
 	b, err := manifest.ReadBundle(fsys)
 	if err != nil {
 		t.Fatal(err)
@@ -61,7 +38,7 @@ func TestBundle(t *testing.T) {
 	}
 	for _, tt := range damage {
 		t.Run(tt.name, func(t *testing.T) {
-			fsys := bundle(t, nil)
+			fsys := sharedtest.Bundle(nil)
 			tt.do(fsys)
 			bad, err := b.Verify(t.Context(), fsys)
 			if err != nil || len(bad) != 1 || bad[0].Code != tt.code {
@@ -96,7 +73,7 @@ func TestBundleManifest(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if _, err := manifest.ReadBundle(bundle(t, tt.change)); diag.CodeOf(err) != tt.code {
+			if _, err := manifest.ReadBundle(sharedtest.Bundle(tt.change)); diag.CodeOf(err) != tt.code {
 				t.Errorf("got %v, want class %q", err, tt.code)
 			}
 		})

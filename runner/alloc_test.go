@@ -3,7 +3,6 @@ package runner
 import (
 	"os"
 	"path/filepath"
-	"runtime"
 	"testing"
 
 	"github.com/anepkg/anepkg/coreml"
@@ -52,17 +51,7 @@ func countDecode(t *testing.T, dir string, threads int) {
 		}
 		pos++
 	}
-	for range 6 {
-		step()
-	}
-	const steps = 20
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	for range steps {
-		step()
-	}
-	runtime.ReadMemStats(&after)
-	each, bytes := (after.Mallocs-before.Mallocs)/steps, (after.TotalAlloc-before.TotalAlloc)/steps
+	each, bytes := sharedtest.Allocations(6, 20, step)
 	t.Logf("%d allocations, %d bytes a step", each, bytes)
 	if each > 0 {
 		t.Errorf("a decode step makes %d allocations of %d bytes, want none", each, bytes)

@@ -21,40 +21,15 @@ import (
 	"github.com/anepkg/anepkg/coreml/sharedtest"
 )
 
-// pair is an .mlpackage and what a compiler made of it.
-type pair struct{ pkg, compiled string }
-
-// ourPairs are the packages that the shared tools compiled.
-func ourPairs(t *testing.T) []pair {
-	t.Helper()
-	var out []pair
-	for _, pattern := range []string{"tiny/*/package/*.mlpackage", "tiny/*/package/*/*.mlpackage", "demo/package/*.mlpackage"} {
-		found, err := filepath.Glob(filepath.Join(sharedtest.Path(t, "models"), pattern))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, p := range found {
-			c := strings.Replace(strings.TrimSuffix(p, ".mlpackage"), "/package/", "/compiled/", 1) + ".mlmodelc"
-			if _, err := os.Stat(c); err == nil {
-				out = append(out, pair{p, c})
-			}
-		}
-	}
-	if len(out) < 20 {
-		t.Fatalf("only %d pairs found", len(out))
-	}
-	return out
-}
-
 // applePairs are packages with what Apple's compiler made of them.
-func applePairs(t *testing.T) []pair {
+func applePairs(t *testing.T) []sharedtest.Compiled {
 	t.Helper()
 	models := sharedtest.Path(t, "models")
-	var out []pair
+	var out []sharedtest.Compiled
 	for _, n := range []string{"", "-palette-4bit", "-int8", "-pruned-int8"} {
-		out = append(out, pair{only(t, models, "packages/silero-pkg-unified"+n), only(t, models, "compiled/silero-unified"+n)})
+		out = append(out, sharedtest.Compiled{Package: only(t, models, "packages/silero-pkg-unified"+n), Model: only(t, models, "compiled/silero-unified"+n)})
 	}
-	return append(out, pair{only(t, models, "packages/parakeet-eou-160ms-encoder-pkg"), only(t, models, "compiled/parakeet-eou-160ms-streaming-encoder")})
+	return append(out, sharedtest.Compiled{Package: only(t, models, "packages/parakeet-eou-160ms-encoder-pkg"), Model: only(t, models, "compiled/parakeet-eou-160ms-streaming-encoder")})
 }
 
 // only returns the folder, or the only model in it.
@@ -70,9 +45,9 @@ func only(t *testing.T, elem ...string) string {
 	return dir
 }
 
-func compiled(t *testing.T, p pair, opts compile.Options) *compile.Compiled {
+func compiled(t *testing.T, p sharedtest.Compiled, opts compile.Options) *compile.Compiled {
 	t.Helper()
-	c, err := compile.Package(t.Context(), os.DirFS(filepath.Dir(p.pkg)), filepath.Base(p.pkg), opts)
+	c, err := compile.Package(t.Context(), os.DirFS(filepath.Dir(p.Package)), filepath.Base(p.Package), opts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,16 +56,16 @@ func compiled(t *testing.T, p pair, opts compile.Options) *compile.Compiled {
 
 // TestAgainstTools: everything that the compiler of the shared tools writes.
 func TestAgainstTools(t *testing.T) {
-	for _, p := range ourPairs(t) {
-		t.Run(filepath.Base(filepath.Dir(filepath.Dir(p.pkg)))+"/"+filepath.Base(p.pkg), func(t *testing.T) {
+	for _, p := range sharedtest.CompiledPairs(t) {
+		t.Run(filepath.Base(filepath.Dir(filepath.Dir(p.Package)))+"/"+filepath.Base(p.Package), func(t *testing.T) {
 			c := compiled(t, p, compile.Options{})
 			for name, got := range c.Files {
-				want := read(t, p.compiled, name)
+				want := read(t, p.Model, name)
 				switch name {
 				case "metadata.json":
 					sameJSON(t, want, got)
 				case "model.mil":
-					if d := firstDiff(string(got), string(want)); d != "" {
+					if d := sharedtest.LineDiff(string(got), string(want)); d != "" {
 						t.Errorf("%s: %s", name, d)
 					}
 				default:
@@ -109,8 +84,8 @@ var versions = regexp.MustCompile(`\{"(coremlc-component-MIL|coremlc-version)", 
 // TestAgainstApple: the same, for files of Apple's compiler.
 func TestAgainstApple(t *testing.T) {
 	for _, p := range applePairs(t) {
-		t.Run(filepath.Base(p.compiled), func(t *testing.T) {
-			mil := string(read(t, p.compiled, "model.mil"))
+		t.Run(filepath.Base(p.Model), func(t *testing.T) {
+			mil := string(read(t, p.Model, "model.mil"))
 			var opts compile.Options
 			for _, m := range versions.FindAllStringSubmatch(mil, -1) {
 				if m[1] == "coremlc-version" {
@@ -122,17 +97,17 @@ func TestAgainstApple(t *testing.T) {
 			var meta []struct {
 				Class string `json:"generatedClassName"`
 			}
-			if err := json.Unmarshal(read(t, p.compiled, "metadata.json"), &meta); err != nil {
+			if err := json.Unmarshal(read(t, p.Model, "metadata.json"), &meta); err != nil {
 				t.Fatal(err)
 			}
 			opts.ClassName = meta[0].Class
 			c := compiled(t, p, opts)
-			if d := firstDiff(string(c.Files["model.mil"]), mil); d != "" {
+			if d := sharedtest.LineDiff(string(c.Files["model.mil"]), mil); d != "" {
 				t.Errorf("model.mil: %s", d)
 			}
-			sameJSON(t, read(t, p.compiled, "metadata.json"), c.Files["metadata.json"])
+			sameJSON(t, read(t, p.Model, "metadata.json"), c.Files["metadata.json"])
 			for _, name := range []string{"coremldata.bin", "analytics/coremldata.bin"} {
-				want, err := os.ReadFile(filepath.Join(p.compiled, name))
+				want, err := os.ReadFile(filepath.Join(p.Model, name))
 				if err != nil {
 					continue // a sample of text files only
 				}
@@ -149,21 +124,21 @@ func TestAgainstApple(t *testing.T) {
 	}
 }
 
-func weights(t *testing.T, p pair, c *compile.Compiled) {
+func weights(t *testing.T, p sharedtest.Compiled, c *compile.Compiled) {
 	t.Helper()
-	want, err := filepath.Glob(filepath.Join(p.compiled, "weights", "*"))
+	want, err := filepath.Glob(filepath.Join(p.Model, "weights", "*"))
 	if err != nil || len(c.Weights) != len(want) {
 		t.Errorf("weight files %v, want %v (%v)", c.Weights, want, err)
 	}
 	dir := filepath.Join(t.TempDir(), "out", "m.mlmodelc")
-	src := os.DirFS(filepath.Dir(p.pkg))
+	src := os.DirFS(filepath.Dir(p.Package))
 	for range 2 { // the second time it is replaced
 		if err := c.Write(t.Context(), src, dir, compile.WriteOptions{Replace: true}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for _, w := range c.Weights {
-		if !bytes.Equal(read(t, dir, w.To), read(t, p.compiled, w.To)) {
+		if !bytes.Equal(read(t, dir, w.To), read(t, p.Model, w.To)) {
 			t.Errorf("%s differs", w.To)
 		}
 	}
@@ -195,16 +170,6 @@ func sameJSON(t *testing.T, want, got []byte) {
 	}
 }
 
-func firstDiff(got, want string) string {
-	g, w := strings.Split(got, "\n"), strings.Split(want, "\n")
-	for i := range max(len(g), len(w)) {
-		if i >= len(g) || i >= len(w) || g[i] != w[i] {
-			return cmp.Diff(w[min(i, len(w)):min(i+1, len(w))], g[min(i, len(g)):min(i+1, len(g))])
-		}
-	}
-	return ""
-}
-
 // refusal is a package that is not compiled.
 type refusal struct {
 	name string
@@ -216,7 +181,7 @@ type refusal struct {
 
 // TestRefusals: what is not compiled says why.
 func TestRefusals(t *testing.T) {
-	good := ourPairs(t)[0].pkg
+	good := sharedtest.CompiledPairs(t)[0].Package
 	spec := read(t, good, "Data", "com.apple.CoreML", "model.mlmodel")
 	manifest := read(t, good, "Manifest.json")
 	with := func(change func(fstest.MapFS)) fs.FS {
@@ -254,13 +219,13 @@ func TestRefusals(t *testing.T) {
 
 // TestWriteRefuses: nothing half-written is left.
 func TestWriteRefuses(t *testing.T) {
-	p := ourPairs(t)[0]
+	p := sharedtest.CompiledPairs(t)[0]
 	c := compiled(t, p, compile.Options{})
 	if len(c.Weights) == 0 {
 		t.Fatal("a package without weights")
 	}
 	weight := c.Weights[0].From
-	src := os.DirFS(filepath.Dir(p.pkg))
+	src := os.DirFS(filepath.Dir(p.Package))
 	pointer := fstest.MapFS{weight: {Data: []byte("version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n")}}
 	for _, tc := range []struct {
 		name string

@@ -3,11 +3,11 @@ package cpu_test
 import (
 	"os"
 	"path/filepath"
-	"runtime"
 	"testing"
 
 	"github.com/anepkg/anepkg/coreml"
 	"github.com/anepkg/anepkg/coreml/cpu"
+	"github.com/anepkg/anepkg/coreml/sharedtest"
 	"github.com/anepkg/anepkg/coreml/tensor"
 )
 
@@ -46,17 +46,7 @@ func TestAllocations(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for range 3 { // fills the arena
-		step()
-	}
-	const steps = 20
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	for range steps {
-		step()
-	}
-	runtime.ReadMemStats(&after)
-	if n := (after.Mallocs - before.Mallocs) / steps; n > 0 {
-		t.Errorf("each step makes %d allocations of %d bytes, want none", n, (after.TotalAlloc-before.TotalAlloc)/steps)
+	if n, bytes := sharedtest.Allocations(3, 20, step); n > 0 { // the first runs fill the arena
+		t.Errorf("each step makes %d allocations of %d bytes, want none", n, bytes)
 	}
 }

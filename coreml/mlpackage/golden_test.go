@@ -8,8 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/anepkg/anepkg/coreml/diag"
 	"github.com/anepkg/anepkg/coreml/mil"
 	"github.com/anepkg/anepkg/coreml/mlpackage"
@@ -66,42 +64,18 @@ func normal(text string) string {
 // TestCompiledText compares the printed protobuf program with the text that
 // the compiler of the shared tools made from the same package.
 func TestCompiledText(t *testing.T) {
-	n := 0
-	var pkgs []string
-	for _, pattern := range []string{"tiny/*/package/*.mlpackage", "tiny/*/package/*/*.mlpackage", "demo/package/*.mlpackage"} {
-		found, err := filepath.Glob(filepath.Join(sharedtest.Path(t, "models"), pattern))
+	for _, p := range sharedtest.CompiledPairs(t) {
+		want, err := os.ReadFile(filepath.Join(p.Model, "model.mil"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		pkgs = append(pkgs, found...)
-	}
-	for _, pkg := range pkgs {
-		compiled := strings.Replace(strings.TrimSuffix(pkg, ".mlpackage"), "/package/", "/compiled/", 1) + ".mlmodelc"
-		want, err := os.ReadFile(filepath.Join(compiled, "model.mil"))
-		if err != nil {
-			continue
-		}
-		n++
-		t.Run(filepath.Base(filepath.Dir(filepath.Dir(pkg)))+"/"+filepath.Base(pkg), func(t *testing.T) {
-			got := load(t, specOf(t, pkg)).Program.String()
-			if diff := lineDiff(normal(got), normal(string(want))); diff != "" {
+		t.Run(filepath.Base(filepath.Dir(filepath.Dir(p.Package)))+"/"+filepath.Base(p.Package), func(t *testing.T) {
+			got := load(t, specOf(t, p.Package)).Program.String()
+			if diff := sharedtest.LineDiff(normal(got), normal(string(want))); diff != "" {
 				t.Error(diff)
 			}
 		})
 	}
-	if n < 20 {
-		t.Errorf("only %d pairs found", n)
-	}
-}
-
-func lineDiff(got, want string) string {
-	g, w := strings.Split(got, "\n"), strings.Split(want, "\n")
-	for i := range max(len(g), len(w)) {
-		if i >= len(g) || i >= len(w) || g[i] != w[i] {
-			return cmp.Diff(w[min(i, len(w)):min(i+1, len(w))], g[min(i, len(g)):min(i+1, len(g))])
-		}
-	}
-	return ""
 }
 
 // TestGoldenPairs compares packages with what Apple's compiler made of them:
@@ -127,7 +101,7 @@ func TestGoldenPairs(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := lineDiff(normal(got.String()), normal(want.String())); diff != "" {
+			if diff := sharedtest.LineDiff(normal(got.String()), normal(want.String())); diff != "" {
 				t.Error(diff)
 			}
 		})

@@ -1,6 +1,10 @@
 // Package sharedtest finds the shared test data, which is no part of the
 // module: real packages, vectors with values of outside oracles, and
-// reference files. Only tests import it.
+// reference files. It also makes what the tests of several packages need. Only
+// tests import it.
+//
+// Files: sharedtest.go (where the data is), compiled.go (packages with their
+// compiled form), bundle.go (.anemllpkg), allocations.go.
 package sharedtest
 
 import (
